@@ -1,0 +1,4 @@
+// Part of the pipeline header.
+#pragma once
+
+#include "cuda_pipeline.h"
