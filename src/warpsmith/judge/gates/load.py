@@ -1,0 +1,57 @@
+"""Does it import, construct as the reference does, and take the reference's weights?"""
+
+import shutil
+
+from warpsmith.core import Crashed, InfraError, Rejected, TimedOut, Wrong
+from warpsmith.judge.protocol import Load, Loaded, WeightsDiffer
+from warpsmith.judge.trial import Trial
+
+MAX_NAMES = 8
+
+
+def check(trial: Trial) -> Crashed | TimedOut | Rejected | Wrong | None:
+    _hand_over(trial)
+    guest, subject = trial.guest, trial.subject
+    guest.greet(limit_s=trial.config.limits.start_s)
+    request = Load(
+        candidate=guest.candidate,
+        extension=guest.extension,
+        arguments=subject.arguments,
+        weights=subject.weights,
+        inputs=subject.inputs,
+        device=trial.device.kind,
+        makes_on_device=subject.facts.makes_on_device,
+    )
+    answer = guest.ask(request, (Loaded, WeightsDiffer), stage="load", limit_s=trial.config.limits.load_s)
+    match answer:
+        case Loaded():
+            return None
+        case WeightsDiffer():
+            return Wrong(what="weights", message=_message(answer))
+        case failure:
+            return failure
+
+
+def _hand_over(trial: Trial) -> None:
+    """Put sources and build where the guest sees them. The store itself stays out of its reach."""
+    assert trial.build is not None
+    try:
+        trial.candidate.write(trial.guest.candidate)
+        shutil.copytree(trial.build.folder, trial.guest.extension, dirs_exist_ok=True)
+    except OSError as error:
+        raise InfraError(
+            f"cannot hand the candidate over in {trial.guest.candidate.parent}: {error}"
+        ) from error
+
+
+def _message(answer: WeightsDiffer) -> str:
+    parts = [
+        f"{what} {', '.join(names[:MAX_NAMES])}{' ...' if len(names) > MAX_NAMES else ''}"
+        for what, names in (
+            ("missing", answer.missing),
+            ("unexpected", answer.unexpected),
+            ("of another shape", answer.reshaped),
+        )
+        if names
+    ]
+    return f"ModelNew's state_dict must have the names and shapes of Model's: {'; '.join(parts)}"

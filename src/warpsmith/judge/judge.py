@@ -1,0 +1,157 @@
+"""The judge: opens a task once, then says of candidates whether they replace it, and how fast."""
+
+import secrets
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+import warpsmith
+from warpsmith.core import Candidate, InfraError, Passed, Task, TaskError, Verdict
+from warpsmith.device.base import Device
+from warpsmith.device.lease import lease
+from warpsmith.judge import gates
+from warpsmith.judge.config import JudgeConfig
+from warpsmith.judge.gates import Gate, rules
+from warpsmith.judge.guests import Guests
+from warpsmith.judge.oracle_client import OracleClient
+from warpsmith.judge.programs import Programs
+from warpsmith.judge.protocol import Open, Ready
+from warpsmith.judge.scratch import Scratch
+from warpsmith.judge.trial import Failure, OpenTask, Trial
+from warpsmith.sandbox import Sandbox
+from warpsmith.toolchain import Build, Toolchain
+
+SEED_BITS = 48
+
+
+class Judge:
+    """One task's judge. Use it as a context manager: what it starts ends with it.
+
+    The reference runs in a process of its own (the oracle), which lives as long as the judge; each candidate
+    in another (a guest), in the sandbox, which lives for one verdict.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        device: Device,
+        sandbox: Sandbox,
+        toolchain: Toolchain,
+        config: JudgeConfig | None = None,
+    ) -> None:
+        self.task = task
+        self.device = device
+        self.config = config or JudgeConfig()
+        self._sandbox = sandbox
+        self._toolchain = toolchain
+        self._resources = ExitStack()
+        self._guests: Guests
+        self._subject: OpenTask
+        self._versions: Ready
+
+    def __enter__(self) -> Self:
+        """Run the reference.
+
+        Raises:
+            TaskError: the task cannot be judged; the message says why and what to change.
+            InfraError: this machine cannot do it; EnvironmentMissing if something has to be installed.
+        """
+        with ExitStack() as stack:
+            scratch = Scratch(self.config.scratch)
+            stack.callback(scratch.close)
+            programs = Programs(self._sandbox, self.device, self.config, scratch)
+            oracle = programs.oracle()
+            stack.callback(oracle.close)
+            self._guests = Guests(programs, keep_spare=self.config.keep_spare)
+            stack.callback(self._guests.close)
+            self._versions = oracle.greet(limit_s=self.config.limits.start_s)
+            self._subject = self._opened(oracle, programs)
+            self._resources = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.close()
+
+    def build(self, candidate: Candidate) -> Build | Failure:
+        """The candidate, compiled, or why it is not. Needs no running reference."""
+        return rules.breach(candidate) or self._toolchain.build(candidate)
+
+    def verify(self, candidate: Candidate) -> Verdict:
+        """Whether the candidate computes what the reference does. `Passed` comes without timing."""
+        return self._judged(candidate)
+
+    def measure(self, candidate: Candidate) -> Verdict:
+        """The same, and how fast it is. On a GPU it waits until nobody else uses that GPU for this."""
+        return self._judged(candidate, gates.SPEED)
+
+    def environment(self) -> dict[str, str]:
+        """What a verdict depends on beside task and candidate, for the record."""
+        return {
+            "warpsmith": warpsmith.__version__,
+            "python": self._versions.python,
+            "torch": self._versions.torch,
+            "device": self.device.kind,
+            "device_name": self.device.name,
+            "gpu": self.device.gpu.name,
+            "gpu_uuid": self.device.uuid or "",
+            "arch": self.device.arch,
+            "sandbox": self._sandbox.name,
+            "judge_config": self.config.digest,
+            **self._subject.facts.environment,
+        }
+
+    def _judged(self, candidate: Candidate, then: tuple[Gate, ...] = ()) -> Verdict:
+        with self._guests.lend() as guest:
+            trial = Trial(
+                candidate=candidate,
+                subject=self._subject,
+                device=self.device,
+                toolchain=self._toolchain,
+                config=self.config,
+                guest=guest,
+            )
+            failure = gates.first_failure(gates.BUILD, trial)
+            if failure is None:
+                with lease(self.device, is_exclusive=False):
+                    failure = gates.first_failure(gates.CORRECTNESS, trial)
+            if failure is None and then:
+                with lease(self.device, is_exclusive=True):
+                    failure = gates.first_failure(then, trial)
+        return failure or _passed(trial)
+
+    def _opened(self, oracle: OracleClient, programs: Programs) -> OpenTask:
+        source = programs.oracle_home / "reference.py"
+        try:
+            source.write_text(self.task.source)
+        except OSError as error:
+            raise InfraError(f"cannot write {source}: {error.strerror or error}") from error
+        request = Open(
+            source=source,
+            folder=programs.shared,
+            device=self.device.kind,
+            seed=secrets.randbits(SEED_BITS),
+            num_inputs=self.config.num_inputs,
+            precision=self.task.precision,
+            tolerance=self.task.tolerance,
+        )
+        try:
+            with lease(self.device, is_exclusive=False):
+                facts = oracle.open(request, limit_s=self.config.limits.open_s)
+        except TaskError as error:
+            raise TaskError(f"{self.task.task_id}: {error}") from error
+        return OpenTask(
+            task=self.task,
+            facts=facts,
+            oracle=oracle,
+            folder=programs.shared,
+            num_inputs=self.config.num_inputs,
+        )
+
+
+def _passed(trial: Trial) -> Passed:
+    assert trial.accuracy is not None
+    assert trial.build is not None
+    return Passed(accuracy=trial.accuracy, resources=trial.build.resources, timing=trial.timing)

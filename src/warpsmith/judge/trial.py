@@ -1,0 +1,64 @@
+"""One candidate on its way through the gates, and the task that it is tried for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpsmith.core import (
+    Accuracy,
+    BuildFailed,
+    Candidate,
+    Crashed,
+    Implausible,
+    NotRunnable,
+    Rejected,
+    Task,
+    TimedOut,
+    Timing,
+    Wrong,
+)
+from warpsmith.device.base import Device
+from warpsmith.judge.config import JudgeConfig
+from warpsmith.judge.guest_client import GuestClient
+from warpsmith.judge.oracle_client import OracleClient
+from warpsmith.judge.protocol import Opened
+from warpsmith.toolchain import Build, Toolchain
+
+Failure = Rejected | BuildFailed | Crashed | Wrong | TimedOut | NotRunnable | Implausible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTask:
+    """A task whose reference has run: what is known of it, who to ask, and the files made from it."""
+
+    task: Task
+    facts: Opened
+    oracle: OracleClient
+    folder: Path
+    num_inputs: int
+
+    @property
+    def arguments(self) -> Path:
+        return self.folder / "arguments"
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / "weights"
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        return tuple(self.folder / f"inputs-{index}" for index in range(self.num_inputs))
+
+
+@dataclass(slots=True, kw_only=True)
+class Trial:
+    """What the gates share. `build`, `accuracy` and `timing` are filled in by the gates that find them."""
+
+    candidate: Candidate
+    subject: OpenTask
+    device: Device
+    toolchain: Toolchain
+    config: JudgeConfig
+    guest: GuestClient
+    build: Build | None = None
+    accuracy: Accuracy | None = None
+    timing: Timing | None = None
