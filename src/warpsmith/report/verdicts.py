@@ -1,0 +1,93 @@
+"""A verdict in words: one short phrase for a table's cell, and the evidence for whoever must act on it."""
+
+from warpsmith.core import (
+    BuildFailed,
+    Crashed,
+    Implausible,
+    NotRunnable,
+    Passed,
+    Provenance,
+    Rejected,
+    Speed,
+    TimedOut,
+    Timing,
+    Verdict,
+    Wrong,
+)
+from warpsmith.report.figures import error_text, floor_text, seconds_text, speedup_text
+from warpsmith.report.plain import last_lines, printable
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """What a table says of it: 'correct, faster', 'wrong values', 'timed out (forward)'."""
+    match verdict:
+        case Passed(timing=timing):
+            text = "correct" if timing is None else f"correct, {speed_text(timing)}"
+        case Implausible():
+            text = "correct, time refused"
+        case Wrong(what=what):
+            text = f"wrong: {what}"
+        case Rejected(rule=rule):
+            text = f"rejected: {rule}"
+        case BuildFailed():
+            text = "does not compile"
+        case Crashed(stage=stage) | TimedOut(stage=stage):
+            text = f"{'crashed' if isinstance(verdict, Crashed) else 'timed out'} ({stage})"
+        case NotRunnable(device=device):
+            text = f"not runnable on {device}"
+    return printable(text)
+
+
+def speed_text(timing: Timing) -> str:
+    """'faster', 'slower', 'cannot tell' against the better baseline; a modelled one says so."""
+    speed = timing.best_baseline.speed()
+    if timing.provenance is Provenance.MEASURED:
+        return speed.value
+    return {
+        Speed.FASTER: "modelled faster",
+        Speed.SLOWER: "modelled slower",
+        Speed.CANNOT_TELL: "modelled level",
+    }[speed]
+
+
+def evidence_text(verdict: Verdict) -> str:
+    """Why, in as many lines as it takes; text of the candidate's is made printable."""
+    match verdict:
+        case Passed():
+            text = _passed_text(verdict)
+        case Implausible(message=message):
+            text = message
+        case Wrong():
+            text = _wrong_text(verdict)
+        case Rejected(rule=rule, where=where, message=message):
+            text = f"{where}: {message} (rule {rule})"
+        case BuildFailed(log=log) | Crashed(log=log):
+            text = last_lines(log) or "it left no message"
+        case TimedOut(stage=stage, limit_s=limit_s):
+            text = f"{stage} did not end within {seconds_text(limit_s)}"
+        case NotRunnable(device=device, reason=reason):
+            text = f"{reason}; this says nothing about the program, another device than {device} may run it"
+    return printable(text)
+
+
+def _passed_text(passed: Passed) -> str:
+    accuracy = passed.accuracy
+    against = "float64" if accuracy.has_truth else "the reference (no float64 truth)"
+    text = (
+        f"largest error {error_text(accuracy.error)} against {against}; the reference's own is "
+        f"{error_text(accuracy.reference_error)}, {error_text(accuracy.allowed)} is allowed"
+    )
+    timing = passed.timing
+    if timing is None:
+        return text
+    floor = f"time over the floor {floor_text(timing)}"
+    if timing.provenance is Provenance.MODELLED:
+        return f"{text}\ntimes are modelled for {timing.gpu}, not measured; {floor}"
+    speed = speedup_text(timing, timing.best_baseline)
+    return f"{text}\nmeasured on {timing.gpu}: {speed} against the better baseline; {floor}"
+
+
+def _wrong_text(wrong: Wrong) -> str:
+    if wrong.error is None or wrong.allowed is None:
+        return wrong.message
+    return f"{wrong.message} (error {error_text(wrong.error)}, allowed {error_text(wrong.allowed)})"
