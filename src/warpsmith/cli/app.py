@@ -1,0 +1,71 @@
+"""All commands in one table, and how a command line becomes an exit code."""
+
+import os
+from collections.abc import Callable, Sequence
+
+import typer
+from typer.main import get_command
+
+from warpsmith import __version__
+from warpsmith.cli import build, doctor, optimize, runs, verify
+from warpsmith.cli.console import Console
+from warpsmith.cli.errors import HANDLED, report
+from warpsmith.cli.exit_codes import ExitCode, epilog
+
+NAME = "warpsmith"
+COMPLETION = "_WARPSMITH_COMPLETE"  # set by the shell that asks for completions
+
+
+def unwrapped(docstring: str) -> str:
+    """Its paragraphs, a line each: the terminal's width decides where they break."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.split("\n\n"))
+
+
+app = typer.Typer(
+    name=NAME,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=epilog(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+runs_app = typer.Typer(no_args_is_help=True, help="List earlier runs, or show one.", epilog=epilog())
+app.add_typer(runs_app, name="runs")
+
+COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]], ...] = (
+    (app, "optimize", optimize.optimize, optimize.EXAMPLES),
+    (app, "verify", verify.verify, verify.EXAMPLES),
+    (app, "build", build.build, build.EXAMPLES),
+    (app, "doctor", doctor.doctor, doctor.EXAMPLES),
+    (runs_app, "list", runs.list_, runs.LIST_EXAMPLES),
+    (runs_app, "show", runs.show, runs.SHOW_EXAMPLES),
+)
+for group, name, verb, examples in COMMANDS:
+    group.command(name, help=unwrapped(verb.__doc__ or ""), epilog=epilog(examples))(verb)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+) -> None:
+    """Turn a PyTorch module into a CUDA program that is proven correct and measured faster.
+
+    Start with: warpsmith doctor, then warpsmith optimize TASK.
+    """
+    if show:
+        print(f"{NAME} {__version__}")
+        raise typer.Exit
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what a command line says; every failure that has a remedy becomes a line and an exit code."""
+    command = get_command(app)
+    if COMPLETION in os.environ:
+        command.main(prog_name=NAME)
+    try:
+        with command.make_context(NAME, list(arguments)) as context:
+            return int(command.invoke(context) or 0)
+    except typer.Exit as ended:
+        return ended.exit_code
+    except HANDLED as error:
+        return report(error, Console(is_json="--json" in arguments))

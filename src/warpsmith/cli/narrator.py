@@ -1,0 +1,85 @@
+"""An episode told in lines, as it happens. Pure: events in, text out."""
+
+from warpsmith.agent.events import Aborted, Built, Busy, Event, Finished, Improved, Judged, Said, Started
+from warpsmith.core import Passed, Role, Solution, Timing, Verdict
+from warpsmith.report.figures import seconds_text, speedup_text, timing_text
+from warpsmith.report.plain import one_line
+from warpsmith.report.turns import call_text, counted
+from warpsmith.report.verdicts import evidence_text, verdict_text
+
+WORK = {
+    "policy": "the policy writes",
+    "compile": "compiling",
+    "verify": "verifying",
+    "profile": "measuring",
+}
+
+
+class Narrator:
+    """Remembers what a line needs of earlier events: the turn's number and the best so far."""
+
+    def __init__(self) -> None:
+        self.num_turns = 0
+        self.doing = "setting up: the reference runs first"
+        self.best: Solution | None = None
+
+    def tell(self, event: Event) -> str | None:
+        """The line that `event` is worth, if any."""
+        match event:
+            case Started():
+                return f"{event.task_id} on {event.device}, written by {event.policy}"
+            case Said():
+                return self._said(event)
+            case Judged(tool=tool, verdict=verdict):
+                return f"  {tool}: {judged_text(verdict)}"
+            case Finished(stop=stop, cost=cost):
+                return f"ended ({stop.value}) after {self.num_turns} turns, {seconds_text(cost.wall_s)}"
+            case Aborted(reason=reason):
+                return f"broke off: {one_line(reason)}"
+            case Busy() | Improved() | Built():
+                self._remember(event)
+        return None
+
+    @property
+    def status(self) -> str:
+        """What goes on now, and the best so far."""
+        turn = f"turn {self.num_turns} · " if self.num_turns else ""
+        return f"{turn}{self.doing}{self._best_text()}"
+
+    def _remember(self, event: Busy | Improved | Built) -> None:
+        """What only the status line tells."""
+        if isinstance(event, Busy):
+            self.doing = WORK.get(event.what, event.what)
+        elif isinstance(event, Improved):
+            self.best = event.solution
+
+    def _said(self, event: Said) -> str | None:
+        message = event.message
+        if message.role is not Role.ASSISTANT:
+            return None
+        self.num_turns += 1
+        did = counted([call_text(call) for call in message.tool_calls])
+        said = one_line(message.text, 100)
+        return one_line(f"turn {self.num_turns}: {' → '.join(filter(None, (said, did)))}", 200)
+
+    def _best_text(self) -> str:
+        if self.best is None or not isinstance(self.best.verdict, Passed):
+            return ""
+        timing = self.best.verdict.timing
+        return f" · best so far: {'correct' if timing is None else time_and_ratio(timing)}"
+
+
+def judged_text(verdict: Verdict) -> str:
+    """A verdict in one line: with its time if it has one, with its reason if it is bad."""
+    if not isinstance(verdict, Passed):
+        return f"{verdict_text(verdict)}: {one_line(evidence_text(verdict), 120)}"
+    if verdict.timing is None:
+        return verdict_text(verdict)
+    return f"{verdict_text(verdict)}: {time_and_ratio(verdict.timing)}"
+
+
+def time_and_ratio(timing: Timing) -> str:
+    """'12.1 µs, 1.43× [1.41, 1.45]'; a modelled time stands alone."""
+    time = timing_text(timing, timing.candidate.median_us)
+    ratio = speedup_text(timing, timing.best_baseline)
+    return time if ratio == "modelled" else f"{time}, {ratio}"

@@ -1,0 +1,88 @@
+"""Options that several commands share, each described once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+JUDGING = "Where and how it is judged"
+BUDGET = "What it may spend"
+
+TaskArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TASK",
+        help="A Python file with Model, get_inputs and get_init_inputs (KernelBench's format), "
+        "or package.module:Class with --inputs.",
+    ),
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document on stdout and nothing else; progress on stderr."),
+]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="auto|cuda|cpu",
+        help="What executes the kernels. auto: the GPU if there is one, else cpu, where the same CUDA source "
+        "runs on the CPU and its speed is modelled, not measured.",
+        rich_help_panel=JUDGING,
+    ),
+]
+ArchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--arch",
+        metavar="sm_XX",
+        help="Architecture to compile for, such as sm_90a. (default: the GPU's own; sm_90a without one)",
+        rich_help_panel=JUDGING,
+    ),
+]
+GpuOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu",
+        metavar="NAME",
+        help="Whose peaks bound and model the time: h200, h100, a100, rtx4090, l4. "
+        "(default: the GPU itself; h200 without one)",
+        rich_help_panel=JUDGING,
+    ),
+]
+SandboxOption = Annotated[
+    str,
+    typer.Option(
+        "--sandbox",
+        metavar="auto|bubblewrap|process",
+        help="Where programs that nobody trusts yet run. auto: the strongest that works here.",
+        rich_help_panel=JUDGING,
+    ),
+]
+ScaleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="1/64",
+        help="Shrink or grow the task: replaces SCALE in its file. A fraction or a number. "
+        "(default: the file's own on a GPU, at most 1/64 on cpu)",
+    ),
+]
+InputsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--inputs",
+        metavar='"f32[64,1024]"',
+        help="One for each argument of forward, for package.module:Class.",
+    ),
+]
+InitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--init",
+        metavar="JSON",
+        help="The constructor's arguments, for package.module:Class: a list or object.",
+    ),
+]
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A folder with model_new.py and kernels/*.cu, such as a run's.")
+]

@@ -1,0 +1,97 @@
+"""`warpsmith verify`: what is true of a program that someone says is a replacement for a task's."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warpsmith.cli import options
+from warpsmith.cli.console import Console
+from warpsmith.cli.documents import verdict_data
+from warpsmith.cli.exit_codes import MEANINGS, ExitCode, judged
+from warpsmith.cli.numbers import inputs_of, scale_of
+
+if TYPE_CHECKING:
+    from warpsmith.core import Candidate, Task, Verdict
+    from warpsmith.device import Device
+
+EXAMPLES = (
+    "warpsmith verify examples/rmsnorm_gelu.py runs/2030-01-31-rmsnorm_gelu-1",
+    "warpsmith verify task.py . --no-timing",
+    "warpsmith verify task.py . --json | jq .verdict",
+)
+
+
+def verify(
+    *,
+    task: options.TaskArgument,
+    folder: options.FolderArgument,
+    timing: Annotated[
+        bool, typer.Option("--timing/--no-timing", help="Measure it too, or only judge whether it is right.")
+    ] = True,
+    scale: options.ScaleOption = None,
+    inputs: options.InputsOption = None,
+    init: options.InitOption = None,
+    device: options.DeviceOption = "auto",
+    arch: options.ArchOption = None,
+    gpu: options.GpuOption = None,
+    sandbox: options.SandboxOption = "auto",
+    json: options.JsonOption = False,
+) -> ExitCode:
+    """Judge a program: is it right, and is it faster?
+
+    DIR holds model_new.py and kernels/*.cu. The program runs in a sandbox, on inputs from secret seeds. It is
+    compared with the task's reference against float64 truth; then it is timed beside eager and torch.compile.
+    Nothing in DIR is changed.
+    """
+    from warpsmith.core import Candidate
+    from warpsmith.device import select_device
+    from warpsmith.tasks import load_task
+
+    console = Console(is_json=json)
+    chosen = select_device(device, arch, gpu)
+    candidate = Candidate.from_folder(folder)
+    loaded = load_task(
+        task, inputs=inputs_of(inputs or ()), init=init, scale=scale_of(scale), device_kind=chosen.kind
+    )
+    verdict = _judge(console, loaded, candidate, chosen, sandbox, is_timed=timing)
+    facts = {"device": chosen.kind, "device_name": chosen.name, "arch": chosen.arch}
+    return _conclude(console, loaded, verdict, {"candidate_digest": candidate.digest, **facts})
+
+
+def _judge(
+    console: Console, task: "Task", candidate: "Candidate", device: "Device", kind: str, *, is_timed: bool
+) -> "Verdict":
+    from warpsmith.judge import Judge
+    from warpsmith.sandbox import pick
+    from warpsmith.toolchain import Toolchain, default_store
+
+    sandbox = pick(kind)
+    console.warn(sandbox.warning)
+    toolchain = Toolchain(device, default_store(), sandbox)
+    with (
+        console.busy(f"judging on {device.name}: the reference runs first"),
+        Judge(task, device=device, sandbox=sandbox, toolchain=toolchain) as judge,
+    ):
+        return judge.measure(candidate) if is_timed else judge.verify(candidate)
+
+
+def _conclude(console: Console, task: "Task", verdict: "Verdict", facts: dict[str, str]) -> ExitCode:
+    from warpsmith.core import Passed
+    from warpsmith.report.terminal import VerdictTable, kernels_table
+    from warpsmith.report.verdicts import evidence_text
+
+    code = judged(verdict)
+    console.say(VerdictTable(task.task_id, verdict), evidence_text(verdict))
+    if isinstance(verdict, Passed) and verdict.resources:
+        console.say(kernels_table(verdict.resources))
+    console.document(
+        {
+            "command": "verify",
+            "exit_code": int(code),
+            "meaning": MEANINGS[code],
+            "task": {"task_id": task.task_id, "digest": task.digest, "scale": task.scale},
+            **facts,
+            **verdict_data(verdict),
+        }
+    )
+    return code
