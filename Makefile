@@ -1,0 +1,47 @@
+# Every target sets itself up first. PY=python3 uses an interpreter that already has everything, and installs nothing.
+PYTHON ?= python3
+VENV ?= .venv
+TORCH ?= torch==2.13.0
+
+ifeq ($(origin PY), undefined)
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+endif
+
+.PHONY: setup demo test check gpu bench format clean
+setup: $(READY)
+
+demo: $(READY)  ## one module, from PyTorch to a verified CUDA program
+	$(PY) -m warpsmith optimize examples/rmsnorm_gelu.py
+
+test: $(READY)  ## the whole suite; tests that need a GPU are counted and skipped without one
+	$(PY) -m pytest -n 2 --dist loadscope
+
+check: $(READY)  ## format, lint, types, direction of imports
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+gpu: $(READY)  ## the tests that need an NVIDIA GPU
+	$(PY) -m pytest -m gpu
+
+bench: $(READY)  ## seconds from source to loadable, microseconds a call
+	$(PY) -m benchmarks.toolchain
+
+format: $(READY)
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+
+# torch apart from the lock: its builds differ by machine.
+$(VENV)/.ready: pyproject.toml requirements/dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "warpsmith needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "no venv module; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(VENV)/bin/pip install -q --disable-pip-version-check -r requirements/dev.lock
+	$(VENV)/bin/pip install -q --disable-pip-version-check $(TORCH)
+	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
