@@ -2,7 +2,7 @@
 
 import pytest
 
-from warpsmith.cli.numbers import inputs_of, scale_of
+from warpsmith.cli.numbers import inputs_of, prices_of, scale_of
 from warpsmith.core import UsageError
 
 CPU = ("--device", "cpu", "--sandbox", "process")
@@ -52,6 +52,11 @@ def place(tmp_path, task, program):
         "optimize task.py --max-turns 0",
         "optimize task.py --max-turns many",
         "optimize task.py --max-usd -1",
+        "optimize task.py --policy openai:model --max-usd 2",
+        "optimize task.py --price 2.5",
+        "optimize task.py --price 2/-1",
+        "optimize task.py --price inf/1",
+        "optimize task.py --price free/1",
         "optimize",
         "optimize a b",
         "optimize --frobnicate",
@@ -124,3 +129,16 @@ def test_inputs_may_share_an_option():
         "bool[2]",
         "nonsense",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "is_needed", "prices"),
+    [("2.5/10", True, (2.5, 10.0)), ("0/0", True, (0, 0)), (None, False, (0, 0))],
+)
+def test_prices_are_for_prompt_and_completion(text, is_needed, prices):
+    assert prices_of(text, is_needed=is_needed) == prices
+
+
+def test_a_cap_on_money_needs_a_price():
+    with pytest.raises(UsageError, match=r"--price .* --max-usd"):
+        prices_of(None, is_needed=True)

@@ -21,6 +21,27 @@ def scale_of(text: str | None) -> float | None:
         ) from error
 
 
+def prices_of(text: str | None, *, is_needed: bool) -> tuple[float, float]:
+    """'2.5/10' as USD for a million prompt and completion tokens; free if there is no text and no need.
+
+    Raises UsageError for anything else, and if a price is needed and there is none: a cap would never bind.
+    """
+    if text is None and not is_needed:
+        return 0.0, 0.0
+    prompt, slash, completion = (text or "").partition("/")
+    try:
+        prices = float(prompt), float(completion)
+    except ValueError:
+        prices = -1.0, -1.0
+    if not slash or not all(0.0 <= price < float("inf") for price in prices):
+        found = "it is not given" if text is None else f"not {text!r}"
+        raise UsageError(
+            f"--price takes USD for a million prompt and completion tokens, such as 2.5/10 ({found}); "
+            "--max-usd cannot be kept without it"
+        )
+    return prices
+
+
 def inputs_of(texts: Iterable[str]) -> tuple[str, ...]:
     """One text for each input, whether each had an option of its own or several shared one."""
     return tuple(found for text in texts for found in INPUT.findall(text))

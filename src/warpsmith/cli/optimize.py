@@ -10,7 +10,7 @@ from warpsmith.cli.console import Console
 from warpsmith.cli.documents import verdict_data
 from warpsmith.cli.errors import exit_code_of, message_of
 from warpsmith.cli.exit_codes import MEANINGS, ExitCode, optimized
-from warpsmith.cli.numbers import inputs_of, scale_of
+from warpsmith.cli.numbers import inputs_of, prices_of, scale_of
 from warpsmith.core import InfraError, UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ EXAMPLES = (
     "warpsmith optimize examples/rmsnorm_gelu.py",
     "warpsmith optimize task.py --device cpu --gpu a100 --scale 1/16",
     'warpsmith optimize torch.nn:GELU --inputs "f32[64,1024]" --max-minutes 5',
-    "warpsmith optimize task.py --policy openai:my-model --base-url http://localhost:8000/v1 --max-usd 2",
+    "warpsmith optimize task.py --policy openai:my-model --base-url http://localhost:8000/v1",
     "warpsmith optimize task.py --json > result.json",
 )
 
@@ -61,6 +61,15 @@ def optimize(
     max_usd: Annotated[
         float | None, typer.Option(min=0.0, help="Money.", rich_help_panel=options.BUDGET)
     ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IN/OUT",
+            help="What openai:NAME charges, in USD for a million prompt and a million completion tokens, "
+            "such as 2.5/10; --max-usd needs it.",
+            rich_help_panel=options.BUDGET,
+        ),
+    ] = None,
     device: options.DeviceOption = "auto",
     arch: options.ArchOption = None,
     gpu: options.GpuOption = None,
@@ -97,7 +106,17 @@ def optimize(
         max_usd=max_usd,
     )
     config = OptimizeConfig(device=chosen, sandbox=sandbox, budget=budget, folder=out)
-    writer = make_policy(policy, PolicyConfig(base_url=base_url, gpu=chosen.gpu, precision=loaded.precision))
+    prompt_usd, completion_usd = prices_of(
+        price, is_needed=max_usd is not None and policy.startswith("openai")
+    )
+    policy_config = PolicyConfig(
+        base_url=base_url,
+        usd_per_million_prompt_tokens=prompt_usd,
+        usd_per_million_completion_tokens=completion_usd,
+        gpu=chosen.gpu,
+        precision=loaded.precision,
+    )
+    writer = make_policy(policy, policy_config)
     console.warn(pick(sandbox).warning)
     with Progress(console) as progress:
         done = optimize_task(loaded, writer, config, progress)
