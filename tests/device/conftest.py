@@ -1,7 +1,4 @@
-"""Programs for both devices: each is built once a session, by the flags that the toolchain uses.
-
-Where there is a GPU the same tests run on it: what the CPU device does is what CUDA does.
-"""
+"""Programs for the cpu device: each is built once a session, by the flags that the toolchain uses."""
 
 import ctypes
 import shutil
@@ -12,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpsmith.device import cpu, select_device
-from warpsmith.toolchain.nvcc import find_nvcc, gencode
+from warpsmith.device import cpu
 
 KERNELS = Path(__file__).parent / "kernels"
 PROGRAMS = {
@@ -54,38 +50,6 @@ class Program:
         return tuple(counts)
 
 
-class CudaProgram(Program):
-    """The same on a GPU: arrays are copied to its memory, and back."""
-
-    def __init__(self, path: Path, runtime: Path):
-        super().__init__(path)
-        self.runtime = ctypes.CDLL(str(runtime))
-
-    def __call__(self, name, *arguments):
-        arrays = {id(argument): argument for argument in arguments if isinstance(argument, np.ndarray)}
-        copies = {key: self._to_gpu(array) for key, array in arrays.items()}
-        code = getattr(self.library, name)(*(copies.get(id(each)) or as_c(each) for each in arguments))
-        code = self.runtime.cudaDeviceSynchronize() or code
-        for key, array in arrays.items():
-            if array.flags.writeable:
-                self._copy(ctypes.c_void_p(array.ctypes.data), copies[key], array.nbytes)
-            self.runtime.cudaFree(copies[key])
-        return code
-
-    def _to_gpu(self, array):
-        pointer = ctypes.c_void_p()
-        assert self.runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(array.nbytes)) == 0
-        self._copy(pointer, ctypes.c_void_p(array.ctypes.data), array.nbytes)
-        return pointer
-
-    def _copy(self, to, source, num_bytes):
-        by_address = 4  # cudaMemcpyDefault
-        self.runtime.cudaMemcpy(to, source, ctypes.c_size_t(num_bytes), by_address)
-
-    def message(self):
-        return ""
-
-
 def as_c(argument):
     match argument:
         case np.ndarray():
@@ -119,54 +83,30 @@ def build(sources, folder):
     return target
 
 
-def build_for_gpu(sources, folder):
-    nvcc = find_nvcc()
-    assert nvcc is not None, "nvcc is not installed"
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "program.so"
-    options = ["-shared", "-Xcompiler", "-fPIC", "-cudart", "shared", gencode(select_device("cuda").arch)]
-    includes = [f"-I{folder}" for folder in nvcc.include_folders]
-    libraries = [nvcc.library(name) for name in ("cublas", "cublasLt")]
-    done = subprocess.run(
-        [nvcc.path, *options, *includes, "-o", target, *sources, *filter(None, libraries)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return target
-
-
 @pytest.fixture(scope="session")
 def program_jobs(request, tmp_path_factory):
     """The builds of all programs that this session's tests ask for, under way."""
     if shutil.which("g++") is None:
         pytest.fail("these tests need g++: apt-get install g++")
     root = tmp_path_factory.mktemp("programs")
-    kinds = {"cpu": build, "cuda": build_for_gpu}
     with ThreadPoolExecutor(max_workers=2) as pool:
         yield {
-            (name, kind): pool.submit(
-                kinds[kind], [KERNELS / file for file in PROGRAMS[name]], root / kind / name
-            )
-            for name, kind in wanted(request.session.items)
+            name: pool.submit(build, [KERNELS / file for file in PROGRAMS[name]], root / name)
+            for name in wanted(request.session.items)
         }
 
 
 def wanted(items):
-    """Which programs are needed for which device, in the order of the tests."""
-    needed = {}
-    for item in items:
-        if not item.get_closest_marker("skip") and hasattr(item, "callspec"):
-            needed |= {pair: None for pair in item.callspec.params.items() if pair[0] in PROGRAMS}
-    return needed
+    """Which programs are needed, in the order of the tests."""
+    return dict.fromkeys(
+        name for item in items for name in getattr(item, "fixturenames", ()) if name in PROGRAMS
+    )
 
 
 def _program(name):
-    @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-    def program(request, program_jobs):
-        path = program_jobs[name, request.param].result()
-        return Program(path) if request.param == "cpu" else CudaProgram(path, find_nvcc().library("cudart"))
+    @pytest.fixture(scope="session")
+    def program(program_jobs):
+        return Program(program_jobs[name].result())
 
     return program
 
