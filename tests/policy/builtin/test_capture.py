@@ -139,6 +139,9 @@ def test_a_module_that_keeps_its_result_is_traced():
         (task("return x if x.sum() > 0 else -x"), "forward: cannot be traced"),
         (task("return x[0] + x[1]", inputs="[torch.randn(4), torch.randn(4)]"), "argument x is a list"),
         (task("return x[0]", arguments="*x"), r"takes \*args"),
+        (task("return x * x.max().item()"), "a number out of a tensor"),
+        (task("return x[x > 0]"), "depends on values"),
+        (task("return torch.nonzero(x)"), "depends on values"),
     ],
 )
 def test_what_cannot_be_captured_is_declined_with_the_reason(source, message):

@@ -270,9 +270,12 @@ def _dtype_name(dtype: torch.dtype) -> str:
 def _results(node: fx.Node) -> tuple[tuple[tuple[int, ...], str], ...]:
     made = node.meta.get("val", node.meta.get("tensor_meta"))
     items = made if isinstance(made, list | tuple) else [made]
-    return tuple(
-        (tuple(int(n) for n in item.shape), _dtype_name(item.dtype)) for item in items if item is not None
-    )
+    if any(isinstance(item, torch.SymInt | torch.SymFloat | torch.SymBool) for item in items):
+        raise Declined(str(node.target), "reads a number out of a tensor, which a kernel cannot wait for")
+    made_tensors = [item for item in items if item is not None]
+    if any(isinstance(size, torch.SymInt) for item in made_tensors for size in item.shape):
+        raise Declined(str(node.target), "the shape of its result depends on values")
+    return tuple((tuple(int(n) for n in item.shape), _dtype_name(item.dtype)) for item in made_tensors)
 
 
 def _structure(spec: pytree.TreeSpec) -> str:
