@@ -1,5 +1,6 @@
 """Hearing of every torch operator that runs."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +26,9 @@ class OperatorListener(TorchDispatchMode):
     def __init__(self) -> None:
         TorchDispatchMode.__init__(self)
 
+    @abstractmethod
     def heard(self, run: Run) -> None:
-        raise NotImplementedError
+        """Called after each operator."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
