@@ -3,7 +3,7 @@
 from warpsmith.core.candidate import Candidate, Form
 from warpsmith.core.errors import EnvironmentMissing, InfraError, TaskError, UsageError
 from warpsmith.core.process import Command, Completed, Ending, Guest, Limits, Runner
-from warpsmith.core.task import Precision, Task, Tolerance
+from warpsmith.core.task import Dtype, Precision, Task, Tolerance
 from warpsmith.core.timing import Provenance, Ratio, Series, Speed, Timing
 from warpsmith.core.trajectory import (
     Cost,
@@ -19,13 +19,18 @@ from warpsmith.core.trajectory import (
 from warpsmith.core.verdict import (
     Accuracy,
     BuildFailed,
+    Coverage,
     Crashed,
     Implausible,
     KernelResources,
     NotRunnable,
+    OffShape,
     Passed,
+    PrecisionClass,
     Rejected,
+    Sanitized,
     TimedOut,
+    Track,
     Verdict,
     Wrong,
 )
@@ -37,7 +42,9 @@ __all__ = [
     "Command",
     "Completed",
     "Cost",
+    "Coverage",
     "Crashed",
+    "Dtype",
     "Ending",
     "EnvironmentMissing",
     "Form",
@@ -48,13 +55,16 @@ __all__ = [
     "Limits",
     "Message",
     "NotRunnable",
+    "OffShape",
     "Passed",
     "Precision",
+    "PrecisionClass",
     "Provenance",
     "Ratio",
     "Rejected",
     "Role",
     "Runner",
+    "Sanitized",
     "Series",
     "Solution",
     "Speed",
@@ -66,6 +76,7 @@ __all__ = [
     "Tolerance",
     "ToolCall",
     "ToolSpec",
+    "Track",
     "Trajectory",
     "Turn",
     "UsageError",

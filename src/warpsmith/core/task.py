@@ -12,6 +12,15 @@ class Precision(StrEnum):
     TF32 = "tf32"  # products rounded to 10 mantissa bits are accepted
 
 
+class Dtype(StrEnum):
+    """What floating-point type inputs and parameters are given to reference and candidate in."""
+
+    OWN = "own"  # as the task's file makes them
+    FP32 = "fp32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
     """What error is allowed, relative to the error that the reference itself makes against float64.
@@ -37,9 +46,19 @@ class Task:
     scale: float = 1.0  # what the file's own SCALE was set to
     precision: Precision = Precision.REFERENCE
     tolerance: Tolerance = Tolerance()
+    dtype: Dtype = Dtype.OWN
+    is_training: bool = False  # the model runs in train mode, and its buffers are compared afterwards
+    has_backward: bool = False  # gradients of inputs and parameters are compared too
 
     @property
     def digest(self) -> str:
         """A key over all that a verdict on this task depends on."""
-        text = "\0".join((self.source, self.precision, repr(self.tolerance)))
+        options = (
+            self.precision,
+            repr(self.tolerance),
+            self.dtype,
+            str(self.is_training),
+            str(self.has_backward),
+        )
+        text = "\0".join((self.source, *options))
         return hashlib.sha256(text.encode()).hexdigest()

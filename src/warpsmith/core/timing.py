@@ -31,10 +31,10 @@ class Ratio:
     high: float
 
     def speed(self, margin: float = 0.0) -> Speed:
-        """Faster only if the whole interval lies above 1 + margin, slower only if it lies below 1."""
+        """Faster only if the whole interval lies above 1 + margin, slower only if below 1 - margin."""
         if self.low > 1.0 + margin:
             return Speed.FASTER
-        return Speed.SLOWER if self.high < 1.0 else Speed.CANNOT_TELL
+        return Speed.SLOWER if self.high < 1.0 - margin else Speed.CANNOT_TELL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,9 @@ class Timing:
     against_compile: Ratio | None
     floor_us: float  # speed of light: fewest bytes over bandwidth or fewest operations over the unit's rate
     num_launches: int | None = None  # kernels a call, where counted
+    null: Ratio | None = None  # eager against its own copy: how far from 1 a ratio of equals lies in this run
+    host_us: float | None = None  # the candidate's time a call by the host's own clock
+    num_verified: int = 0  # timed calls whose outputs were compared afterwards
 
     @property
     def times_floor(self) -> float:
@@ -74,12 +77,22 @@ class Timing:
         return self.candidate.median_us / self.floor_us
 
     @property
+    def smallest_effect(self) -> float:
+        """The smallest difference from 1 that this run can tell from noise, from the null control."""
+        return 0.0 if self.null is None else max(self.null.high - 1.0, 1.0 - self.null.low, 0.0)
+
+    @property
+    def speed(self) -> Speed:
+        """Against the better baseline, beyond the smallest effect that can be told."""
+        return self.best_baseline.speed(self.smallest_effect)
+
+    @property
     def is_fast(self) -> bool:
         """Measured faster than both baselines; or modelled slower than neither.
 
         torch.compile is modelled as perfect fusion, so a model can at best show a program level with it.
         """
-        speed = self.best_baseline.speed()
+        speed = self.speed
         if self.provenance is Provenance.MODELLED:
             return speed is not Speed.SLOWER and self.against_eager.centre > 1.0
         return speed is Speed.FASTER

@@ -40,7 +40,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 def speed_text(timing: Timing) -> str:
     """'faster', 'slower', 'cannot tell' against the better baseline; a modelled one says so."""
-    speed = timing.best_baseline.speed()
+    speed = timing.speed
     if timing.provenance is Provenance.MEASURED:
         return speed.value
     return {
