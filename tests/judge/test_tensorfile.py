@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpsmith.judge.tensorfile import (
+    ALIGNMENT,
     DTYPES,
     MAGIC,
     Entry,
@@ -168,7 +169,7 @@ def test_a_full_disk_is_an_error_that_says_where(tmp_path, monkeypatch):
 def hostile(path, tensors=(), tree=("none",), data=b"", length=None):
     header = json.dumps({"tree": tree, "tensors": list(tensors)}).encode()
     head = MAGIC + (len(header) if length is None else length).to_bytes(8, "little") + header
-    path.write_bytes(head + bytes(-len(head) % 64) + data)
+    path.write_bytes(head + bytes(-len(head) % ALIGNMENT) + data)
     return path
 
 
@@ -196,8 +197,8 @@ def test_an_honest_header_by_hand_is_read(tmp_path):
         {"order": []},
         {"order": [1]},
         {"order": [0, 0]},
-        {"offset": 64},
-        {"offset": -64},
+        {"offset": 512},
+        {"offset": -512},
         {"offset": 4},
         {"offset": 2**62},
         {"device": "meta"},

@@ -42,7 +42,14 @@ def _cuda(arch: str | None, gpu: str | None) -> Device:
         raise EnvironmentMissing(f"no GPU to run on: {found.reason}; use `--device cpu` to run on the CPU")
     first = found[0]
     peaks = GPUS[gpu] if gpu else peaks_of(first)
-    return Device(kind="cuda", arch=arch or first.arch, gpu=peaks, name=first.name, uuid=first.uuid)
+    return Device(
+        kind="cuda",
+        arch=arch or first.arch,
+        gpu=peaks,
+        name=first.name,
+        uuid=first.uuid,
+        memory_bytes=first.memory_bytes,
+    )
 
 
 def _cpu(arch: str | None, gpu: str | None) -> Device:

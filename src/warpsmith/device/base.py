@@ -30,3 +30,4 @@ class Device:
     gpu: Gpu
     name: str
     uuid: str | None  # of the physical GPU, as nvidia-smi prints it
+    memory_bytes: int = 0  # the GPU's own; none on the cpu device

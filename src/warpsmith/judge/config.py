@@ -43,6 +43,7 @@ class JudgeConfig:
     clock: ClockConfig = field(default_factory=ClockConfig)
     memory_bytes: int | None = None  # a candidate's main memory; three quarters of the machine's if None
     scratch: Path | None = None  # where tensors are exchanged; /dev/shm or the temporary folder if None
+    lend_share: float = 0.25  # of the GPU's memory, for what travels between oracle and guest; 0: by files
     keep_spare: bool = True  # start the next candidate's process ahead: saves one import of torch a verdict
 
     @property

@@ -5,7 +5,18 @@ from typing import TypeVar, overload
 
 from warpsmith.core import Completed, Crashed, Guest, InfraError, Rejected, TimedOut
 from warpsmith.judge.exchange import exchange, failure, fresh_nonce, start_failure
-from warpsmith.judge.protocol import Broken, GuestCall, GuestReply, GuestRequest, Hello, Raised, Ready
+from warpsmith.judge.protocol import (
+    Broken,
+    GuestCall,
+    GuestReply,
+    GuestRequest,
+    Hello,
+    Loan,
+    Prepare,
+    Prepared,
+    Raised,
+    Ready,
+)
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -25,6 +36,7 @@ class GuestClient:
         self._guest = guest
         self._memory_bytes = memory_bytes
         self.folder = folder
+        self._is_prepared = False
         self.is_spoiled = False  # whether it was told anything of a candidate
         self.candidate = folder / "candidate"
         self.extension = folder / "extension"
@@ -38,6 +50,25 @@ class GuestClient:
             raise start_failure(reply, "guest")
         if reply is None or not isinstance(reply.answer, Ready):
             raise InfraError("the guest's first words are no answer; start again")
+
+    def prepare(self, loan: Loan | None, *, limit_s: float) -> str | None:
+        """Let it make a CUDA context and open the arena; why it cannot. No candidate's code has run yet.
+
+        Raises InfraError if it ends over it.
+        """
+        if self._is_prepared:
+            return None
+        nonce = fresh_nonce()
+        call = GuestCall(nonce=nonce, request=Prepare(loan=loan))
+        reply = exchange(self._guest, nonce, call, GuestReply, limit_s)
+        match reply.answer if isinstance(reply, GuestReply) else reply:
+            case Prepared(why_not=why_not):
+                self._is_prepared = why_not is None
+                return why_not
+            case Completed() as completed:
+                raise start_failure(completed, "guest")
+            case answer:
+                raise InfraError(f"the guest cannot use the GPU: {answer}")
 
     @overload
     def ask(self, request: GuestRequest, kind: type[A], *, stage: str, limit_s: float) -> A | Failed: ...

@@ -2,6 +2,7 @@
 
 import secrets
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -49,6 +50,7 @@ class Judge:
         self._guests: Guests
         self._subject: OpenTask
         self._versions: Ready
+        self._exchange = "files"
 
     def __enter__(self) -> Self:
         """Run the reference.
@@ -66,7 +68,7 @@ class Judge:
             self._guests = Guests(programs, keep_spare=self.config.keep_spare)
             stack.callback(self._guests.close)
             self._versions = oracle.greet(limit_s=self.config.limits.start_s)
-            self._subject = self._opened(oracle, programs)
+            self._subject = self._with_guest(self._opened(oracle, programs))
             self._resources = stack.pop_all()
         return self
 
@@ -100,6 +102,7 @@ class Judge:
             "arch": self.device.arch,
             "sandbox": self._sandbox.name,
             "judge_config": self.config.digest,
+            "exchange": self._exchange if self._subject.facts.loan is None else "CUDA IPC",
             **self._subject.facts.environment,
         }
 
@@ -136,6 +139,7 @@ class Judge:
             num_inputs=self.config.num_inputs,
             precision=self.task.precision,
             tolerance=self.task.tolerance,
+            lend_bytes=int(self.config.lend_share * self.device.memory_bytes),
         )
         try:
             with lease(self.device, is_exclusive=False):
@@ -149,6 +153,18 @@ class Judge:
             folder=programs.shared,
             num_inputs=self.config.num_inputs,
         )
+
+    def _with_guest(self, subject: OpenTask) -> OpenTask:
+        """The task as it can be shared with a guest: by files, if CUDA's IPC fails in the sandbox."""
+        if subject.facts.loan is None:
+            return subject
+        with self._guests.lend() as guest:
+            guest.greet(limit_s=self.config.limits.start_s)
+            why_not = guest.prepare(subject.facts.loan, limit_s=self.config.limits.start_s)
+        if why_not is None:
+            return subject
+        self._exchange = f"files ({why_not})"
+        return replace(subject, facts=replace(subject.facts, loan=None))
 
 
 def _passed(trial: Trial) -> Passed:

@@ -74,6 +74,33 @@ class Broken:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loan:
+    """An arena of device memory that another process may open: CUDA's IPC handle in hexadecimal.
+
+    It begins with two parts for answers; what is left are parts for input sets.
+    """
+
+    handle: str
+    num_bytes: int
+    answer_bytes: int
+    input_bytes: int
+
+    @property
+    def num_slots(self) -> int:
+        """How many input sets it holds."""
+        return (self.num_bytes - 2 * self.answer_bytes) // self.input_bytes
+
+    def answers(self, index: int) -> tuple[int, int]:
+        """Where the part for answer 0 or 1 begins and ends."""
+        return index * self.answer_bytes, (index + 1) * self.answer_bytes
+
+    def slot(self, index: int) -> tuple[int, int]:
+        """Where the part for an input set begins and ends; indices wrap around."""
+        start = 2 * self.answer_bytes + index % self.num_slots * self.input_bytes
+        return start, start + self.input_bytes
+
+
 # --- the oracle ---
 
 
@@ -88,6 +115,7 @@ class Open:
     num_inputs: int
     precision: str
     tolerance: Tolerance
+    lend_bytes: int = 0  # of device memory, for input sets and answers; 0: they travel in files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +133,7 @@ class Opened:
     compiled: tuple[Launch, ...]
     read_bytes: int  # of inputs and parameters that any kernel reads, each once
     written_bytes: int  # of outputs, each once
+    loan: Loan | None  # where input sets and answers lie, if not in files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +141,20 @@ class Unusable:
     """The task cannot be judged; one line that says why and what to change."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lend:
+    """Put input set `case` into a slot of the arena, and its header into the new file `inputs`."""
+
+    case: int
+    slot: int
+    inputs: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lent:
+    """It is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +189,8 @@ class Compared:
     difference: Difference | None
 
 
-OracleRequest = Hello | Open | Compare | Warm | Time
-OracleAnswer = Ready | Opened | Unusable | Compared | Warmed | Unavailable | Timed | Broken
+OracleRequest = Hello | Open | Lend | Compare | Warm | Time
+OracleAnswer = Ready | Opened | Lent | Unusable | Compared | Warmed | Unavailable | Timed | Broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +210,20 @@ class OracleReply:
 
 
 # --- the guest ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """Make a CUDA context, and open the arena; before anything of the candidate's is run."""
+
+    loan: Loan | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """`why_not` says why the arena cannot be opened from there."""
+
+    why_not: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +260,7 @@ class Forward:
     inputs: Path
     outputs: Path
     held: Path | None  # write the previous call's outputs here, as they are after this call
+    is_late: bool  # on a GPU: let the inputs arrive only after the call, in the order of its stream
     max_bytes: int  # larger outputs are not written
 
 
@@ -252,8 +310,10 @@ class Raised:
     log: str
 
 
-GuestRequest = Hello | Load | Forward | Count | Warm | Time
-GuestAnswer = Ready | Loaded | WeightsDiffer | Ran | TooLarge | Counted | Warmed | Timed | Raised | Broken
+GuestRequest = Hello | Prepare | Load | Forward | Count | Warm | Time
+GuestAnswer = (
+    Ready | Prepared | Loaded | WeightsDiffer | Ran | TooLarge | Counted | Warmed | Timed | Raised | Broken
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

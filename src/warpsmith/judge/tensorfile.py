@@ -1,13 +1,16 @@
 """Trees of tensors in a file: a JSON header and raw bytes. No pickle, so reading one runs nobody's code.
 
-    8 bytes magic | 8 bytes header length, little endian | header | padding | tensors, aligned to 64 bytes
+The bytes may also lie in device memory that two processes share (`arena`); then the file is its header alone.
 
-The header is {"tree": node, "tensors": [...]}. A node is a list that begins with its kind: ["tensor", index],
-["tuple", node...], ["list", node...], ["dict", [key, node]...], ["number", type, text], ["text", text],
-["dtype", name], ["none"], or ["foreign", type name] for what cannot be written. Whoever wrote a file may be
-hostile: all that is relied on is checked, and TensorFileError raised.
+    8 bytes magic | 8 bytes header length, little endian | header | padding | tensors, aligned to 512 bytes
+
+The header is {"where": "file" or "memory", "tree": node, "tensors": [...]}. A node is a list that begins with
+its kind: ["tensor", index], ["tuple", node...], ["list", node...], ["dict", [key, node]...],
+["number", type, text], ["text", text], ["dtype", name], ["none"], or ["foreign", type name] for what cannot
+be written. Whoever wrote a file may be hostile: all that is relied on is checked, and TensorFileError raised.
 """
 
+import errno
 import json
 import math
 import mmap
@@ -21,7 +24,7 @@ from typing import Any, TypeGuard
 import torch
 
 MAGIC = b"WSTENSR1"
-ALIGNMENT = 64
+ALIGNMENT = 512  # of device memory that a kernel may rely on; a file needs less
 MAX_HEADER_BYTES = 16 << 20
 MAX_DEPTH = 64
 MAX_RANK = 64
@@ -88,6 +91,23 @@ class Entry:
         return self.num_elements * self.dtype.itemsize
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A part of device memory for one tree, as a row of bytes of the whole and the part's bounds."""
+
+    memory: torch.Tensor
+    start: int
+    end: int
+
+    def fill(self, path: Path, tensors: list[torch.Tensor], entries: list[Entry], end: int) -> None:
+        """Copy each tensor to where its entry says."""
+        if end > self.end:
+            reason = f"{end - self.start} bytes do not fit into {self.end - self.start} of device memory"
+            raise OSError(errno.ENOSPC, reason, str(path))
+        for tensor, entry in zip(tensors, entries, strict=True):
+            _shaped(_bytes_of(self.memory, entry), entry).copy_(tensor.detach())
+
+
 # --- trees ---
 
 
@@ -136,26 +156,43 @@ def foreign_type(tree: object) -> str | None:
 # --- writing ---
 
 
-def write(path: Path, tree: object) -> None:
-    """Write `tree` to a new file. Raises OSError, which says where, if there is no room for it."""
+def write(path: Path, tree: object, room: Room | None = None) -> None:
+    """Write `tree` to a new file, its tensors into `room` if there is one.
+
+    Raises OSError, which says where, if there is no space for it.
+    """
     tensors: list[torch.Tensor] = []
     node = _node(tree, tensors)
     entries: list[Entry] = []
-    size = 0
+    size = 0 if room is None else room.start
     for tensor in tensors:
         entries.append(_entry(tensor, size))
         size = _aligned(size + entries[-1].num_bytes)
-    header = json.dumps({"tree": node, "tensors": [_entry_data(entry) for entry in entries]}).encode()
+    header = json.dumps(
+        {
+            "where": "file" if room is None else "memory",
+            "tree": node,
+            "tensors": [_entry_data(entry) for entry in entries],
+        }
+    ).encode()
+    if room is not None:
+        room.fill(path, tensors, entries, size)
     start = _aligned(16 + len(header))
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
-        _make_room(descriptor, start + size + ALIGNMENT, path)
+        _make_room(descriptor, start + (size if room is None else 0) + ALIGNMENT, path)
         os.pwrite(descriptor, MAGIC + len(header).to_bytes(8, "little") + header, 0)
-        room = mmap.mmap(descriptor, 0)
-        for tensor, entry in zip(tensors, entries, strict=True):
-            _view(room, entry, start).copy_(tensor.detach())
+        if room is None:
+            mapped = mmap.mmap(descriptor, 0)
+            for tensor, entry in zip(tensors, entries, strict=True):
+                _view(mapped, entry, start).copy_(tensor.detach())
     finally:
         os.close(descriptor)
+
+
+def room_for(tree: object) -> int:
+    """The bytes that `tree` takes up in a `Room`."""
+    return sum(_aligned(tensor.numel() * tensor.element_size()) for tensor in leaves(tree))
 
 
 def _make_room(descriptor: int, num_bytes: int, path: Path) -> None:
@@ -245,9 +282,13 @@ def _aligned(size: int) -> int:
 class TensorFile:
     """A checked tensor file. `tree` has an `Entry` a tensor and a `Foreign` for what could not be written."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises TensorFileError for a file that is missing, no plain file, or not what it says it is."""
+    def __init__(self, path: Path, memory: torch.Tensor | None = None) -> None:
+        """`memory` is the device memory, as bytes, that the file may refer to.
+
+        Raises TensorFileError for a file that is missing, no plain file, or not what it says it is.
+        """
         self._path = path
+        self._memory: torch.Tensor | None = None
         try:
             # Neither a link to elsewhere nor a pipe that blocks.
             self._descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -256,7 +297,12 @@ class TensorFile:
         try:
             self._start, header = self._header()
             self.entries = [_checked_entry(item) for item in header["tensors"]]
-            size = os.fstat(self._descriptor).st_size - self._start
+            if header.get("where") == "memory":
+                if memory is None:
+                    raise TensorFileError("it refers to memory that is not there")
+                self._memory = memory
+            held = os.fstat(self._descriptor).st_size - self._start
+            size = held if self._memory is None else self._memory.numel()
             if any(entry.offset + entry.num_bytes > size for entry in self.entries):
                 raise TensorFileError("a tensor lies outside the file")
             self.tree = self._decoded(header["tree"], 0)
@@ -274,7 +320,9 @@ class TensorFile:
         self.close()
 
     def read(self, entry: Entry) -> torch.Tensor:
-        """A private copy of one tensor on the CPU: whoever can write the file can change it no more."""
+        """A private copy of one tensor, where its bytes are: who can write there can change it no more."""
+        if self._memory is not None:
+            return _shaped(_bytes_of(self._memory, entry).clone(), entry)
         data = bytearray(entry.num_bytes)
         view, done = memoryview(data), 0
         while done < entry.num_bytes:
@@ -290,11 +338,15 @@ class TensorFile:
 
     def map_private(self) -> Any:
         """The whole tree, mapped: a change stays in this process."""
+        if self._memory is not None:
+            return self.read_all()
         room = mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_COPY)
         return changed(self.tree, lambda entry: _view(room, entry, self._start), Entry)
 
     def map_shared(self) -> Any:
-        """The whole tree, mapped: a change reaches the file. Raises OSError if it is read-only."""
+        """The whole tree, mapped: a change is seen by all. Raises OSError for a file that is read-only."""
+        if (memory := self._memory) is not None:
+            return changed(self.tree, lambda entry: _shaped(_bytes_of(memory, entry), entry), Entry)
         descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW)
         try:
             room = mmap.mmap(descriptor, 0)
@@ -366,6 +418,18 @@ def _view(room: bytearray | mmap.mmap, entry: Entry, start: int) -> torch.Tensor
     """The tensor whose bytes lie in `room`; it keeps `room` alive."""
     if entry.num_elements == 0:
         return torch.empty(entry.shape, dtype=entry.dtype)
-    flat = torch.frombuffer(room, dtype=entry.dtype, count=entry.num_elements, offset=start + entry.offset)
+    return _shaped(
+        torch.frombuffer(room, dtype=entry.dtype, count=entry.num_elements, offset=start + entry.offset),
+        entry,
+    )
+
+
+def _bytes_of(memory: torch.Tensor, entry: Entry) -> torch.Tensor:
+    """The tensor's bytes in device memory, as a row of its type."""
+    return memory[entry.offset : entry.offset + entry.num_bytes].view(entry.dtype)
+
+
+def _shaped(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
+    """A row of elements as the tensor that it is."""
     inverse = [entry.order.index(axis) for axis in range(len(entry.shape))]
     return flat.view([entry.shape[axis] for axis in entry.order]).permute(inverse)

@@ -1,6 +1,6 @@
 """One candidate on its way through the gates, and the task that it is tried for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpsmith.core import (
@@ -20,7 +20,7 @@ from warpsmith.device.base import Device
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient
-from warpsmith.judge.protocol import Opened
+from warpsmith.judge.protocol import Compared, Opened
 from warpsmith.toolchain import Build, Toolchain
 
 Failure = Rejected | BuildFailed | Crashed | Wrong | TimedOut | NotRunnable | Implausible
@@ -49,9 +49,18 @@ class OpenTask:
         return tuple(self.folder / f"inputs-{index}" for index in range(self.num_inputs))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the oracle says of one call's outputs; of the first call's also as they were after the second."""
+
+    call: int
+    compared: Compared
+    is_held: bool = False
+
+
 @dataclass(slots=True, kw_only=True)
 class Trial:
-    """What the gates share. `build`, `accuracy` and `timing` are filled in by the gates that find them."""
+    """What the gates share. All from `build` on is filled in by the gates that find it."""
 
     candidate: Candidate
     subject: OpenTask
@@ -60,5 +69,6 @@ class Trial:
     config: JudgeConfig
     guest: GuestClient
     build: Build | None = None
+    answers: list[Answer] = field(default_factory=list)
     accuracy: Accuracy | None = None
     timing: Timing | None = None

@@ -79,7 +79,7 @@ def task_floor(trial: Trial) -> floor.Floor:
 
 def _counted(trial: Trial) -> Counted | Crashed | TimedOut | Rejected:
     limit_s = trial.config.limits.forward_s
-    return trial.guest.ask(Count(inputs=forward.inputs(trial, 0, 0)), Counted, stage="clock", limit_s=limit_s)
+    return trial.guest.ask(Count(inputs=forward.lend(trial, 0, 0)), Counted, stage="clock", limit_s=limit_s)
 
 
 # --- modelled ---

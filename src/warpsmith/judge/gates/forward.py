@@ -2,18 +2,23 @@
 
 All input sets are run in order, each in fresh tensors, and then the first once more: an answer that was kept
 from an earlier call shows. What the first call returned is written out again after the second: a buffer that
-every call reuses shows. Fresh memory is poisoned, so what is never written shows.
+every call reuses shows. Fresh memory is poisoned, so what is never written shows. In the last call the inputs
+arrive late, so work that does not wait for them shows.
+
+Each answer is compared as soon as it is there, since the arena has room for few; gate `numbers` judges them.
 """
 
+import os
 import shutil
 from pathlib import Path
 
 from warpsmith.core import Crashed, InfraError, Rejected, TimedOut, Wrong
-from warpsmith.judge.protocol import Computed, Forward, Ran, TooLarge
-from warpsmith.judge.trial import Trial
+from warpsmith.judge.protocol import Compare, Compared, Computed, Forward, Lend, Lent, Ran, TooLarge
+from warpsmith.judge.trial import Answer, Trial
 
 ROOM = 4  # times the reference's output, beyond which an answer is not worth writing down
 ROOM_BYTES = 1 << 20
+COPY_BYTES = 8 << 20
 
 Failed = Crashed | TimedOut | Rejected | Wrong
 
@@ -31,35 +36,58 @@ def calls(trial: Trial) -> tuple[int, ...]:
     return (*range(trial.subject.num_inputs), 0)
 
 
-def inputs(trial: Trial, call: int, case: int) -> Path:
-    """The file whose tensors the call is given. On the CPU they are mapped, so each call has its own."""
+def lend(trial: Trial, call: int, case: int) -> Path:
+    """Put an input set where the guest may use it, for one call; the file that says where.
+
+    The guest could write to it, so the judge looks at it afterwards. Only on a GPU whose memory cannot be
+    lent the guest gets a copy that the judge never sees again.
+    """
     pristine = trial.subject.inputs[case]
-    return trial.guest.exchange / f"inputs-{call}" if trial.device.kind == "cpu" else pristine
+    if trial.subject.facts.loan is not None:
+        path = trial.subject.folder / f"lent-{call}"
+        request = Lend(case=case, slot=call, inputs=path)
+        trial.subject.oracle.ask(request, Lent, limit_s=trial.config.limits.compare_s)
+        return path
+    if trial.device.kind == "cuda":
+        return pristine
+    path = trial.guest.exchange / f"inputs-{call}"
+    _copy(pristine, path)
+    return path
 
 
-def outputs(trial: Trial, call: int) -> Path:
-    return trial.guest.exchange / f"outputs-{call}"
+def compare(trial: Trial, outputs: Path, case: int, inputs: Path | None) -> Compared:
+    """Hold an answer against the reference's; `inputs` are those that were lent for it."""
+    is_seen = inputs is not None and inputs != trial.subject.inputs[case]
+    request = Compare(outputs=outputs, case=case, inputs=inputs if is_seen else None)
+    return trial.subject.oracle.ask(request, Compared, limit_s=trial.config.limits.compare_s)
 
 
-def held(trial: Trial) -> Path:
-    """What the first call returned, as it was after the second."""
-    return trial.guest.exchange / "outputs-held"
+def max_bytes(trial: Trial) -> int:
+    """The largest answer that is worth looking at."""
+    facts = trial.subject.facts
+    return facts.loan.answer_bytes if facts.loan else ROOM * facts.output_bytes + ROOM_BYTES
 
 
 def _run(trial: Trial, call: int, case: int) -> Failed | None:
-    given = inputs(trial, call, case)
-    if given != trial.subject.inputs[case]:
-        _copy(trial.subject.inputs[case], given)
+    given = lend(trial, call, case)
+    outputs = trial.guest.exchange / f"outputs-{call}"
+    held = trial.guest.exchange / "outputs-held" if call == 1 else None
     request = Forward(
         inputs=given,
-        outputs=outputs(trial, call),
-        held=held(trial) if call == 1 else None,
-        max_bytes=ROOM * trial.subject.facts.output_bytes + ROOM_BYTES,
+        outputs=outputs,
+        held=held,
+        is_late=call == trial.subject.num_inputs,
+        max_bytes=max_bytes(trial),
     )
     answer = trial.guest.ask(request, (Ran, TooLarge), stage="forward", limit_s=trial.config.limits.forward_s)
     match answer:
         case Ran():
-            return _trespass(answer)
+            failure = _trespass(answer)
+            if failure is None:
+                trial.answers.append(Answer(call=call, compared=compare(trial, outputs, case, given)))
+                if held is not None:
+                    trial.answers.append(Answer(call=0, compared=compare(trial, held, 0, None), is_held=True))
+            return failure
         case TooLarge(num_bytes=size):
             expected = trial.subject.facts.output_bytes
             return Wrong(
@@ -95,7 +123,11 @@ def _torch_computes(computed: tuple[Computed, ...]) -> Rejected:
 
 
 def _copy(source: Path, target: Path) -> None:
+    # The folder is the guest's, which may have put a link there: it is replaced, never followed.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        shutil.copyfile(source, target)
+        target.unlink(missing_ok=True)
+        with source.open("rb") as pristine, os.fdopen(os.open(target, flags, 0o600), "wb") as given:
+            shutil.copyfileobj(pristine, given, COPY_BYTES)
     except OSError as error:
         raise InfraError(f"cannot copy inputs to {target}: {error.strerror or error}") from error

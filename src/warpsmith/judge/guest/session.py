@@ -4,17 +4,18 @@ import importlib
 import itertools
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from warpsmith.judge.arena import Arena, ArenaError
 from warpsmith.judge.fingerprint import Fingerprint, changed_names, fingerprint, fingerprints
 from warpsmith.judge.guest import launches
 from warpsmith.judge.guest.failures import is_ours, last_words
-from warpsmith.judge.guest.memory import poisoned
+from warpsmith.judge.guest.memory import arriving_late, poisoned
 from warpsmith.judge.guest.operators import OperatorWatch
 from warpsmith.judge.protocol import (
     Broken,
@@ -26,6 +27,8 @@ from warpsmith.judge.protocol import (
     Hello,
     Load,
     Loaded,
+    Prepare,
+    Prepared,
     Raised,
     Ran,
     Ready,
@@ -37,14 +40,26 @@ from warpsmith.judge.protocol import (
     WeightsDiffer,
 )
 from warpsmith.judge.stopwatch import Stopwatch
-from warpsmith.judge.tensorfile import TensorFile, changed, leaves, total_bytes, write
+from warpsmith.judge.tensorfile import TensorFile, changed, leaves, room_for, total_bytes, write
+
+ANSWER, HELD = 0, 1  # parts of the arena
 
 
 class Session:
     """Answers requests. Everything but `Hello` comes after `Load`."""
 
     def __init__(self) -> None:
+        self._answers: dict[type, Callable[[Any], GuestAnswer]] = {
+            Hello: self._ready,
+            Prepare: self._prepared,
+            Load: self._loaded,
+            Forward: self._ran,
+            Count: self._counted,
+            Warm: self._warmed,
+            Time: self._timed,
+        }
         self._load: Load
+        self._arena: Arena | None = None
         self._model: torch.nn.Module
         self._weights: dict[str, Fingerprint] = {}
         self._previous: object = None
@@ -54,7 +69,7 @@ class Session:
     def answer(self, request: GuestRequest) -> GuestAnswer:
         try:
             with torch.no_grad():
-                return self._answer(request)
+                return self._answers[type(request)](request)
         # The outermost frame around code that may raise anything at all.
         except Exception as error:  # noqa: BLE001
             folder = self._load.candidate if hasattr(self, "_load") else Path("/")
@@ -62,20 +77,16 @@ class Session:
                 return Broken(reason=f"{type(error).__name__}: {error}")
             return Raised(log=last_words(error, folder))
 
-    def _answer(self, request: GuestRequest) -> GuestAnswer:
-        match request:
-            case Hello():
-                return Ready(python=sys.version.split()[0], torch=torch.__version__)
-            case Load():
-                return self._loaded(request)
-            case Forward():
-                return self._ran(request)
-            case Count():
-                return self._counted(request)
-            case Warm():
-                return self._warmed(request)
-            case Time():
-                return self._timed(request)
+    def _ready(self, _: Hello) -> Ready:
+        return Ready(python=sys.version.split()[0], torch=torch.__version__)
+
+    def _prepared(self, request: Prepare) -> Prepared:
+        torch.zeros(1, device="cuda")
+        try:
+            self._arena = None if request.loan is None else Arena.borrowed(request.loan)
+        except ArenaError as error:
+            return Prepared(why_not=str(error))
+        return Prepared(why_not=None)
 
     def _loaded(self, request: Load) -> Loaded | WeightsDiffer:
         self._load = request
@@ -115,16 +126,20 @@ class Session:
     def _ran(self, request: Forward) -> Ran | TooLarge:
         inputs = self._fresh_inputs(request.inputs)
         before = self._input_fingerprints(inputs)
+        if request.is_late and self._load.device == "cuda":
+            inputs = arriving_late(inputs)
         with poisoned(), OperatorWatch(self._load.candidate) as watch:
             outputs = self._model(*inputs)
+        if request.held is not None:
+            self._put(request.held, self._previous, HELD)
+        self._previous = outputs
+        if room_for(outputs) > request.max_bytes:
+            return TooLarge(num_bytes=total_bytes(outputs))
+        # In the order of the candidate's stream, before the device is waited for: what other streams have not
+        # finished by then is not an answer.
+        self._put(request.outputs, outputs)
         self._synchronize()
         after = self._input_fingerprints(inputs)
-        if request.held is not None:
-            write(request.held, self._previous)
-        self._previous = outputs
-        if total_bytes(outputs) > request.max_bytes:
-            return TooLarge(num_bytes=total_bytes(outputs))
-        write(request.outputs, outputs)
         changes = enumerate(zip(before, after, strict=True))
         return Ran(
             changed_inputs=tuple(index for index, (old, new) in changes if old != new),
@@ -151,16 +166,19 @@ class Session:
         return self._model(*next(self._input_sets))
 
     def _fresh_inputs(self, path: Path) -> list[Any]:
-        """New tensors; on the CPU mapped from the file, so that the judge sees what is done to them."""
-        with TensorFile(path) as file:
-            if self._load.device == "cpu":
+        """New tensors, in memory of the judge's where there is any, so that it sees what is done to them."""
+        with TensorFile(path, self._arena and self._arena.memory) as file:
+            if self._load.device == "cpu" or self._arena is not None:
                 return list(file.map_shared())
             return list(self._placed(file.map_private()))
 
+    def _put(self, path: Path, answer: object, part: int = ANSWER) -> None:
+        """Hand an answer over: a file, with its tensors in the arena if there is one."""
+        write(path, answer, self._arena and self._arena.answers(part))
+
     def _input_fingerprints(self, inputs: list[Any]) -> tuple[Fingerprint, ...]:
-        # On a GPU the inputs lie in this process alone, so its word has to be taken for them.
-        # That ends once the judge owns the device buffers and lends them by CUDA IPC.
-        return fingerprints(leaves(inputs)) if self._load.device == "cuda" else ()
+        # Where no arena could be lent, a GPU's inputs lie in this process alone: its word has to be taken.
+        return fingerprints(leaves(inputs)) if self._load.device == "cuda" and self._arena is None else ()
 
     def _placed(self, tree: Any) -> Any:
         return changed(tree, lambda tensor: tensor.to(self._load.device))

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from warpsmith.core import Precision
+from warpsmith.judge.arena import Arena, ArenaError
 from warpsmith.judge.model import fused
 from warpsmith.judge.oracle.examination import Case, Examination, examine, target_leaves
 from warpsmith.judge.oracle.record import record
@@ -22,6 +23,9 @@ from warpsmith.judge.protocol import (
     Compared,
     Difference,
     Hello,
+    Lend,
+    Lent,
+    Loan,
     Open,
     Opened,
     OracleAnswer,
@@ -35,42 +39,47 @@ from warpsmith.judge.protocol import (
     Warmed,
 )
 from warpsmith.judge.stopwatch import Stopwatch
-from warpsmith.judge.tensorfile import TensorFile, TensorFileError, leaves, write
+from warpsmith.judge.tensorfile import TensorFile, TensorFileError, leaves, room_for, write
+
+ANSWER_ROOM_BYTES = 1 << 20  # beyond the reference's own outputs, and for aligning them
+MIN_SLOTS, MAX_SLOTS = 3, 64  # input sets in the arena
+SLOT_ALIGNMENT = 1 << 12
 
 
 class Session:
     """Answers requests. Everything but `Hello` comes after `Open`."""
 
     def __init__(self) -> None:
+        self._answers: dict[type, Callable[[Any], OracleAnswer]] = {
+            Hello: self._ready,
+            Open: self._opened,
+            Lend: self._lent,
+            Compare: self._compared,
+            Warm: self._warmed,
+            Time: self._timed,
+        }
         self._reference: Reference
         self._examination: Examination
         self._programs: dict[str, Callable[[], object]] = {}
         self._input_sets: Iterator[list[Any]]
+        self._arena: Arena | None = None
         self._stopwatch: Stopwatch
 
     def answer(self, request: OracleRequest) -> OracleAnswer:
         try:
             with torch.no_grad():
-                return self._answer(request)
+                return self._answers[type(request)](request)
         except TaskProblem as problem:
             return Unusable(reason=str(problem))
         except (OSError, torch.OutOfMemoryError) as error:
             return Broken(reason=_said(error))
 
-    def _answer(self, request: OracleRequest) -> OracleAnswer:
-        match request:
-            case Hello():
-                return Ready(python=sys.version.split()[0], torch=torch.__version__)
-            case Open():
-                return self._opened(request)
-            case Compare():
-                return self._compared(request)
-            case Warm():
-                return self._warmed(request)
-            case Time():
-                return Timed(
-                    samples_us=self._stopwatch.samples_us(self._programs[request.program], request.calls)
-                )
+    def _ready(self, _: Hello) -> Ready:
+        return Ready(python=sys.version.split()[0], torch=torch.__version__)
+
+    def _timed(self, request: Time) -> Timed:
+        program = self._programs[request.program]
+        return Timed(samples_us=self._stopwatch.samples_us(program, request.calls))
 
     def _opened(self, request: Open) -> Opened:
         warnings.simplefilter("ignore")
@@ -95,13 +104,41 @@ class Session:
             compiled=fused(done.launches, done.memory),
             read_bytes=done.read_bytes,
             written_bytes=done.written_bytes,
+            loan=self._loan(request.lend_bytes),
         )
+
+    def _loan(self, most_bytes: int) -> Loan | None:
+        """An arena for this task's answers and input sets, if `most_bytes` are enough for one."""
+        cases = self._examination.cases
+        answer_bytes = _aligned(max(_output_bytes(case) for case in cases) + ANSWER_ROOM_BYTES)
+        input_bytes = _aligned(max(room_for(case.inputs) for case in cases) + 1)
+        num_slots = min((most_bytes - 2 * answer_bytes) // input_bytes, MAX_SLOTS)
+        if num_slots < MIN_SLOTS:
+            return None
+        try:
+            self._arena = Arena.allocated(
+                answer_bytes=answer_bytes, input_bytes=input_bytes, num_slots=num_slots
+            )
+        except ArenaError:
+            return None
+        return self._arena.loan
+
+    def _lent(self, request: Lend) -> Lent:
+        assert self._arena is not None
+        request.inputs.unlink(missing_ok=True)
+        room = self._arena.slot(request.slot)
+        write(request.inputs, self._examination.cases[request.case].inputs, room)
+        torch.cuda.synchronize()
+        return Lent()
+
+    def _memory(self) -> torch.Tensor | None:
+        return self._arena and self._arena.memory
 
     def _compared(self, request: Compare) -> Compared:
         case = self._examination.cases[request.case]
         bounds = self._examination.bounds
         try:
-            with TensorFile(request.outputs) as file:
+            with TensorFile(request.outputs, self._memory()) as file:
                 pairs: list[Any] = []
                 if message := structure(case.targets, file.tree, "the output", pairs):
                     return _different(Difference(what="structure", message=message))
@@ -126,7 +163,7 @@ class Session:
     def _input_difference(self, request: Compare) -> Difference | None:
         if request.inputs is None:
             return None
-        with TensorFile(request.inputs) as file:
+        with TensorFile(request.inputs, self._memory()) as file:
             case = self._examination.cases[request.case]
             message = changed_input(file, case, self._reference.input_names())
         return None if message is None else Difference(what="inputs changed", message=message)
@@ -154,6 +191,10 @@ class Session:
 
 def _output_bytes(case: Case) -> int:
     return sum(math.prod(goal.shape) * goal.dtype.itemsize for goal in target_leaves(case.targets))
+
+
+def _aligned(num_bytes: int) -> int:
+    return -(-num_bytes // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
 
 
 def _different(difference: Difference) -> Compared:
