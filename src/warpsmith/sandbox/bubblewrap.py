@@ -161,21 +161,20 @@ def _user_namespace(bubblewrap: Bubblewrap, command: Command) -> tuple[str, ...]
 def _words(mount: Mount, bubblewrap: Bubblewrap, command: Command) -> tuple[str, ...]:
     """The options that make `mount`."""
     path = str(mount.path)
-    match mount.kind:
-        case Kind.READ:
-            return ("--ro-bind", path, path)
-        case Kind.WRITE:
-            return ("--bind", path, path)
-        case Kind.DEVICE:
-            return ("--dev-bind", path, path)
-        case Kind.LINK:
-            return ("--symlink", mount.target, path)
-        case Kind.SCRATCH if "--size" in bubblewrap.usage:
-            return ("--size", str(command.limits.memory_bytes or SCRATCH_BYTES), "--tmpfs", path)
-        case Kind.SCRATCH | Kind.DEVICES | Kind.PROCESSES:
-            return (FRESH[mount.kind], path)
+    if mount.kind in OF_FILES:
+        return (OF_FILES[mount.kind], mount.target or path, path)
+    is_sized = mount.kind is Kind.SCRATCH and "--size" in bubblewrap.usage
+    size = ("--size", str(command.limits.memory_bytes or SCRATCH_BYTES)) if is_sized else ()
+    return (*size, FRESH[mount.kind], path)
 
 
+OF_FILES = {
+    Kind.READ: "--ro-bind",
+    Kind.WRITE: "--bind",
+    Kind.DEVICE: "--dev-bind",
+    Kind.ELSEWHERE: "--bind",
+    Kind.LINK: "--symlink",
+}
 FRESH = {Kind.SCRATCH: "--tmpfs", Kind.DEVICES: "--dev", Kind.PROCESSES: "--proc"}
 
 
