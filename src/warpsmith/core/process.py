@@ -36,7 +36,6 @@ class Command:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     gpu: bool = False
-    shared_memory: Path | None = None  # a folder that stands at /dev/shm, where that is not everybody's
     limits: Limits = Limits()
 
 

@@ -30,8 +30,6 @@ class Programs:
         self._numbers = itertools.count()
         self.shared = scratch.folder("shared")
         self.oracle_home = scratch.folder("oracle")
-        # CUDA's IPC needs files there which both programs see, and nobody else.
-        self._shared_memory = scratch.folder("shm") if device.kind == "cuda" else None
 
     def oracle(self) -> OracleClient:
         home = self.oracle_home
@@ -74,7 +72,6 @@ class Programs:
             readable=readable,
             writable=writable,
             gpu=self._device.kind == "cuda",
-            shared_memory=self._shared_memory,
             limits=limits,
         )
 

@@ -172,7 +172,6 @@ OF_FILES = {
     Kind.READ: "--ro-bind",
     Kind.WRITE: "--bind",
     Kind.DEVICE: "--dev-bind",
-    Kind.ELSEWHERE: "--bind",
     Kind.LINK: "--symlink",
 }
 FRESH = {Kind.SCRATCH: "--tmpfs", Kind.DEVICES: "--dev", Kind.PROCESSES: "--proc"}

@@ -25,7 +25,6 @@ class Kind(Enum):
     WRITE = "the same files"
     DEVICE = "a device node"
     SCRATCH = "an empty folder in memory"
-    ELSEWHERE = "the files of another folder, writable"
     DEVICES = "a minimal /dev"
     PROCESSES = "a /proc of its own"
     LINK = "a symbolic link"
@@ -36,7 +35,7 @@ BOUND = (Kind.READ, Kind.WRITE, Kind.DEVICE)  # what stands below comes along
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """`path` has no link in it. `target` is a link's, or the other folder."""
+    """`path` has no link in it. `target` is a link's."""
 
     path: Path
     kind: Kind
@@ -69,18 +68,12 @@ def plan(command: Command, program: Path) -> tuple[Mount, ...]:
             *links,
             *_at(system, Kind.READ),
             *OWN,
-            *_shared_memory(command),
             *_at(_gpu_devices(command), Kind.DEVICE),
             *_at(command.readable, Kind.READ),
             *_at(command.writable, Kind.WRITE),
         )
     }
     return tuple(_without_repeats(sorted(by_path.values(), key=lambda mount: len(mount.path.parts))))
-
-
-def _shared_memory(command: Command) -> Iterator[Mount]:
-    if command.shared_memory is not None:
-        yield Mount(path=Path("/dev/shm"), kind=Kind.ELSEWHERE, target=str(command.shared_memory))
 
 
 def _at(paths: Iterable[Path], kind: Kind) -> Iterator[Mount]:
