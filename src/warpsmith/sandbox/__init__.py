@@ -3,6 +3,7 @@
 from warpsmith.core import EnvironmentMissing, UsageError
 from warpsmith.sandbox.base import Guarantee, Sandbox
 from warpsmith.sandbox.bubblewrap import BubblewrapSandbox
+from warpsmith.sandbox.docker import DockerSandbox
 from warpsmith.sandbox.environment import ANSWERS_FD, REQUESTS_FD
 from warpsmith.sandbox.process import ProcessSandbox
 
@@ -10,6 +11,7 @@ __all__ = ["ANSWERS_FD", "REQUESTS_FD", "SANDBOXES", "Guarantee", "Sandbox", "pi
 
 SANDBOXES: dict[str, type[Sandbox]] = {  # strongest first
     "bubblewrap": BubblewrapSandbox,
+    "docker": DockerSandbox,
     "process": ProcessSandbox,
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 import psutil
 
@@ -28,6 +28,25 @@ MARK = "WARPSMITH_TREE"
 REPORT_BYTES = 1 << 16
 
 
+class Supervisor(Protocol):
+    """The process that watches a tree, as its caller holds it. Closing `stdin` asks it to kill the tree."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None: ...
+
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+
+    @property
+    def stderr(self) -> IO[bytes] | None: ...
+
+    def wait(self, timeout: float) -> int:
+        """Its exit code; zero means that nothing is left of the tree. Raises subprocess.TimeoutExpired."""
+        ...
+
+    def kill(self) -> None: ...
+
+
 @dataclass(kw_only=True)
 class Launch:
     """What to start, once a sandbox has translated a Command."""
@@ -40,6 +59,7 @@ class Launch:
     fds: tuple[int, ...] = ()  # that the program inherits; ours are closed once it runs
     no_new_privileges: bool = True
     resources: ExitStack = field(default_factory=ExitStack)  # closed when the tree is gone
+    start: Callable[[int, tuple[int, ...]], Supervisor] | None = None  # where not as a child of ours
     read_end: Callable[[Completed], Completed] = lambda completed: completed  # may raise InfraError
 
 
@@ -62,7 +82,7 @@ class ProcessTree:
         with ExitStack() as undo:
             undo.enter_context(launch.resources)
             undo.callback(self._report.close)
-            self._supervisor = _start_supervisor(writer, launch.fds)
+            self._supervisor = (launch.start or _start_supervisor)(writer, launch.fds)
             undo.callback(self._stop)
             self._control, stdout, stderr = _streams(self._supervisor)
             self._stdout = Capture(stdout, launch.limits.output_bytes)
@@ -143,7 +163,7 @@ class ProcessTree:
             exit_code = self._supervisor.wait(2 * KILL_S)
         except subprocess.TimeoutExpired:
             self._supervisor.kill()
-            exit_code = self._supervisor.wait()
+            exit_code = self._supervisor.wait(KILL_S)
         if exit_code != 0:
             _kill_marked(self._mark)
 
@@ -182,7 +202,7 @@ def check_folder(command: Command) -> None:
         raise InfraError(f"{command.cwd} is no folder; {command.argv[0]} cannot be started there")
 
 
-def _start_supervisor(report: int, fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
+def _start_supervisor(report: int, fds: tuple[int, ...]) -> Supervisor:
     """Start it; `report` and `fds` are its own from here on."""
     try:
         return subprocess.Popen(
@@ -204,7 +224,7 @@ def _start_supervisor(report: int, fds: tuple[int, ...]) -> subprocess.Popen[byt
             os.close(fd)
 
 
-def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+def _streams(process: Supervisor) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
