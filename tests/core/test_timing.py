@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from warpsmith.core import Provenance, Ratio, Series, Speed, Timing
@@ -57,3 +59,26 @@ def test_the_best_baseline_is_the_one_that_is_harder_to_beat():
     assert timing(1.2, 1.5).best_baseline.centre == 1.2
     assert timing(1.2, None).best_baseline.centre == 1.2
     assert timing(1.2, None).times_floor == 2.0
+
+
+def test_nothing_is_said_of_a_speed_that_did_not_settle_or_lies_within_the_null_control():
+    ratio = Ratio(centre=1.3, low=1.2, high=1.4)
+    timing = Timing(
+        provenance=Provenance.MEASURED,
+        gpu="H200",
+        candidate=Series(name="candidate", samples_us=(1.0,)),
+        eager=Series(name="eager", samples_us=(1.3,)),
+        compile=None,
+        against_eager=ratio,
+        against_compile=None,
+        floor_us=1.0,
+        null=Ratio(centre=1.0, low=0.9, high=1.1),
+    )
+    assert timing.speed is Speed.FASTER
+    assert timing.is_fast
+    wide = replace(timing, null=Ratio(centre=1.0, low=0.75, high=1.1))
+    assert wide.smallest_effect == 0.25
+    assert wide.speed is Speed.CANNOT_TELL
+    shaky = replace(timing, trouble="too hot")
+    assert shaky.speed is Speed.CANNOT_TELL
+    assert not shaky.is_fast

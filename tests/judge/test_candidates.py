@@ -1,7 +1,5 @@
 """What the judge says of candidates, with real kernels on the cpu device; none takes its process with it."""
 
-from dataclasses import replace
-
 import pytest
 
 from warpsmith.core import BuildFailed, Candidate, Crashed, Implausible, Passed, Provenance, Rejected, Wrong
@@ -40,18 +38,24 @@ def test_launchers_imported_by_name_are_counted_too(scaled_judge, scaled):
     assert verdict == scaled_judge.measure(scaled())
 
 
-def test_a_time_under_the_floor_is_implausible(in_process, scaled_source, scaled, device):
-    eager_to_start = replace(device, gpu=replace(device.gpu, launch_us=1e-3, l2_bytes=0))
+def test_work_on_tensors_that_no_launcher_is_given_cannot_be_modelled(scaled_judge, scaled):
     sly = """        y = torch.empty_like(x)
         a, b, c = (tensor.view(-1)[:1] for tensor in (x, self.weight, y))
         cuda_extension.scaled(a, b, c, x.numel(), x.shape[1])
         return y
 """
-    with in_process(scaled_source, eager_to_start) as judge:
-        assert isinstance(judge.measure(scaled()), Passed)
-        verdict = judge.measure(scaled(sly))  # names one element of each tensor, and reaches all of them
+    verdict = scaled_judge.measure(scaled(sly))  # names one element of each tensor, and reaches all of them
     assert isinstance(verdict, Implausible), verdict
-    assert "bandwidth" in verdict.message
+    assert "are given 12 bytes" in verdict.message
+
+
+def test_what_torch_does_for_a_candidate_is_modelled_too(scaled_judge, scaled):
+    copied = CORRECT.replace("(x, self", "(x.clone(), self") + "        return y.clone()\n"
+    plain, more = (
+        scaled_judge.measure(scaled(text)).timing for text in (CORRECT + "        return y\n", copied)
+    )
+    assert more.num_launches == plain.num_launches + 2
+    assert more.candidate.median_us > 2.5 * plain.candidate.median_us
 
 
 @pytest.mark.parametrize(
@@ -216,7 +220,7 @@ def test_a_build_that_fails_comes_with_the_compilers_words(scaled_judge, scaled)
 
 def test_a_broken_rule_stops_before_the_build(scaled_judge):
     candidate = Candidate.of(
-        {"model_new.py": "import os\nclass ModelNew: pass\n", "kernels/a.cu": "nonsense"}
+        {"model_new.py": "import ctypes\nclass ModelNew: pass\n", "kernels/a.cu": "nonsense"}
     )
     assert isinstance(scaled_judge.build(candidate), Rejected)
     assert isinstance(scaled_judge.verify(candidate), Rejected)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from warpsmith.core import Precision, Tolerance
 from warpsmith.judge.oracle import compare
 from warpsmith.judge.oracle.compare import allowed_error, deviation, is_usable_truth, target
+from warpsmith.judge.oracle.rounding import Rounding
 
 
 def truth_of(tensor):
@@ -162,6 +163,42 @@ def test_sixteen_times_the_references_error_or_eight_epsilons():
 
 def test_tf32_is_allowed_only_where_the_task_says_so():
     assert allowed(precision=Precision.TF32) == pytest.approx(8 * 2**-10)
+
+
+def rounding(half_max, length=1, reference_error=1e-7):
+    return Rounding(
+        exact_rms=reference_error,
+        tf32_rms=half_max / 8,
+        cut_rms=half_max / 8,
+        half_rms=half_max,
+        exact_max=reference_error,
+        tf32_max=half_max / 8,
+        half_max=half_max,
+        length=length,
+    )
+
+
+@pytest.mark.parametrize(
+    ("half_max", "length", "expected"),
+    [
+        (2**-8, 1, 8 * 2**-23),
+        (2**-8, 1 << 14, 128 * 2**-23),
+        (2**-8, 1 << 30, 2**-10),
+        (2**-20, 1 << 14, 16 * 2**-23),
+        (1.0, 1 << 14, 64 * 128 * 2**-23),
+    ],
+    ids=["no sum", "a long sum", "half precision bounds it", "but not below blocks", "blown up"],
+)
+def test_long_sums_are_allowed_what_adding_one_by_one_does(half_max, length, expected):
+    found = allowed_error(
+        torch.float32,
+        0.0,
+        Tolerance(),
+        Precision.REFERENCE,
+        has_truth=True,
+        rounding=rounding(half_max, length),
+    )
+    assert found == pytest.approx(expected)
 
 
 def test_exact_outputs_are_allowed_nothing():

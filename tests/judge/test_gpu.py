@@ -60,11 +60,11 @@ def test_a_candidate_that_does_not_do_it_is_told_so(judge, scaled, kind, forward
     assert isinstance(judge.measure(scaled(forward)), kind)
 
 
-def test_work_left_out_when_it_is_timed_is_implausible(judge, scaled):
+def test_work_left_out_when_it_is_timed_shows_in_its_time_or_its_outputs(judge, scaled):
     lazy = """        self.calls = getattr(self, "calls", 0) + 1
         y = torch.empty_like(x)
         cuda_extension.scaled(x, self.weight, y, x.numel() if self.calls < 9 else 1, x.shape[1])
         return y
 """
     verdict = judge.measure(scaled(lazy))
-    assert isinstance(verdict, Implausible), verdict
+    assert isinstance(verdict, Implausible | Wrong), verdict

@@ -13,7 +13,6 @@ from warpsmith.core import (
     Crashed,
     Ending,
     EnvironmentMissing,
-    Implausible,
     InfraError,
     Rejected,
     TimedOut,
@@ -21,7 +20,6 @@ from warpsmith.core import (
 from warpsmith.core.codec import from_json, to_json
 from warpsmith.judge import JudgeConfig
 from warpsmith.judge.exchange import failure, start_failure
-from warpsmith.judge.gates.clock import _doubted, _num_calls
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient
 from warpsmith.judge.protocol import (
@@ -36,7 +34,6 @@ from warpsmith.judge.protocol import (
     OracleReply,
     Raised,
     Ready,
-    Timed,
     Warm,
 )
 from warpsmith.judge.scratch import PREFIX, Scratch, remove_abandoned
@@ -165,35 +162,6 @@ def test_a_request_survives_its_line():
     call = GuestCall(nonce="n", request=Warm(program="eager", warm_up_ms=1.5, flush_bytes=3))
     assert from_json(GuestCall, to_json(call)) == call
     assert b"\n" not in to_json(GuestReply(nonce="n", answer=Raised(log="a\nb"))).encode()
-
-
-# --- the clock's doubts ---
-
-
-@pytest.mark.parametrize(
-    ("samples", "bracket_us"),
-    [
-        ((10.0, 10.0), 15.0),
-        ((0.0, 10.0), 100.0),
-        ((-1.0, 10.0), 100.0),
-        ((float("nan"), 10.0), 100.0),
-        ((float("inf"), 10.0), 100.0),
-        ((10.0,), 100.0),
-        ((10.0, 10.0, 10.0), 100.0),
-    ],
-)
-def test_a_claim_that_cannot_be_is_implausible(samples, bracket_us):
-    assert isinstance(_doubted(Timed(samples_us=samples), 2, bracket_us), Implausible)
-
-
-def test_a_claim_that_fits_the_hosts_own_clock_is_taken():
-    claim = Timed(samples_us=(10.0, 10.0))
-    assert _doubted(claim, 2, 25.0) == claim
-
-
-@pytest.mark.parametrize(("call_us", "calls"), [(1.0, 50), (1e3, 20), (1e6, 3), (float("inf"), 3), (0.0, 50)])
-def test_a_round_is_neither_too_short_nor_endless(call_us, calls):
-    assert _num_calls(call_us, JudgeConfig().clock) == calls
 
 
 # --- scratch ---

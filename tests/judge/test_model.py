@@ -6,7 +6,7 @@ import pytest
 
 from warpsmith.core import Precision
 from warpsmith.device import GPUS
-from warpsmith.judge.floor import best_rate, floor
+from warpsmith.judge.floor import Traffic, best_rate, floor
 from warpsmith.judge.model import Launch, Memory, Unit, Work, fused, launch_us, program_us
 
 GPU = replace(
@@ -65,7 +65,8 @@ def test_nothing_fuses_to_nothing():
 
 def test_the_floor_is_the_larger_of_bytes_and_flops():
     product = Launch(name="mm", num_bytes=0, flops=2 * 10**9)
-    found = floor([product], read_bytes=2 * MB, written_bytes=MB, precision=Precision.REFERENCE, gpu=GPU)
+    traffic = Traffic(read_bytes=2 * MB, input_bytes=MB, written_bytes=MB)
+    found = floor([product], traffic, precision=Precision.REFERENCE, gpu=GPU)
     assert found.bytes_us == pytest.approx(3)
     assert found.flops_us == pytest.approx(10)  # at bf16 / 3
     assert found.us == pytest.approx(10)
@@ -73,13 +74,15 @@ def test_the_floor_is_the_larger_of_bytes_and_flops():
 
 def test_writes_that_fit_into_l2_are_not_certain():
     gpu = replace(GPU, l2_bytes=MB)
-    found = floor([], read_bytes=2 * MB, written_bytes=3 * MB, precision=Precision.REFERENCE, gpu=gpu)
-    assert found.bytes_us == pytest.approx(5)
+    traffic = Traffic(read_bytes=9 * MB, input_bytes=2 * MB, written_bytes=3 * MB)
+    found = floor([], traffic, precision=Precision.REFERENCE, gpu=gpu)
+    assert found.bytes_us == pytest.approx(12)
     assert found.certain_us == pytest.approx(4)
 
 
 def test_a_floor_is_never_zero():
-    assert floor([], read_bytes=0, written_bytes=0, precision=Precision.REFERENCE, gpu=GPU).us > 0
+    traffic = Traffic(read_bytes=0, input_bytes=0, written_bytes=0)
+    assert floor([], traffic, precision=Precision.REFERENCE, gpu=GPU).us > 0
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from warpsmith.core import Candidate, Passed, Rejected
-from warpsmith.judge.gates.rules import RULES, breach
+from warpsmith.judge.gates.rules import RULES, advice, breach
 
 MODULE = """import math
 import cuda_extension
@@ -29,67 +29,152 @@ def module(forward="pass", init="pass", head=""):
     return head + MODULE.replace("{forward}", forward).replace("{init}", init)
 
 
-def judged(text):
-    return breach(Candidate.of({"model_new.py": text, "kernels/a.cu": "// kernels"}))
+def lines(*texts):
+    return "\n        ".join(texts)
+
+
+def candidate(text, kernel="// kernels", **more):
+    return Candidate.of({"model_new.py": text, "kernels/a.cu": kernel, **more})
 
 
 BREACHES = {
     "syntax": (module("x = = 1"), module("x = (")[:-30], "\0", "class ModelNew:\n  def f(:\n"),
-    "model": ("import torch\n", "def ModelNew(): pass\n", "class Model: pass\n"),
+    "model": ("import torch\n", "class Model: pass\n"),
     "import": (
-        module(head="import os\n"),
-        module(head="import sys\n"),
         module(head="from subprocess import run\n"),
         module(head="import ctypes\n"),
         module("import importlib"),
-        module(head="from . import other\n"),
-        module(head="import numpy as np\n"),
+        module("import multiprocessing as mp"),
         module(head="import warpsmith\n"),
+        module(head="from reference import Model\n"),
+        module(head="from model import Model\n"),
+        module(head="import importlib.util as u\n"),
+        module(head="from sys import *\n"),
+        module(head="import base64\n"),
+        module(head="from concurrent.futures import ThreadPoolExecutor\n"),
+        module(head="from unittest import mock\n"),
     ),
-    "builtin": (
-        module("open('/etc/passwd')"),
+    "interpreter": (
         module("exec('1')"),
         module("eval('1')"),
         module("__import__('os')"),
-        module("f = open"),
         module("__builtins__['open']"),
         module("globals()['x']"),
-    ),
-    "hidden": (
         module("().__class__.__base__.__subclasses__()"),
         module("self.forward.__globals__"),
+        module("getattr(self.forward, '__globals__')"),
+        module("f = compile"),
+        module("sys._getframe(1)", head="import sys\n"),
+        module("s = sys; s._getframe()", head="import sys\n"),
+        module("frame()", head="from sys import _getframe as frame\n"),
+        module("sys.modules['time']", head="import sys\n"),
+        module("f(sys)", head="import sys\n"),
+        module("sys.modules", head="from contextlib import sys\n"),
+        module("torch.sys.modules"),
+        module("gc.get_objects()", head="import gc\n"),
+        module("inspect.stack()", head="import inspect\n"),
+        module("threading.Thread(target=print).start()", head="import threading\n"),
+        module("types.FunctionType(1, 2)", head="import types\n"),
+        module("try: 1/0\n        except Exception as e: e.__traceback__.tb_frame"),
+    ),
+    "files": (
+        module("open('/etc/passwd')"),
+        module("f = open"),
+        module("open('kernels/a.cu', 'w')"),
+        module("open('../a.cu')"),
+        module("open('/proc/self/maps.cu')"),
+        module("Path('/etc/passwd').read_text()", head="from pathlib import Path\n"),
+        module("os.listdir('/')", head="import os\n"),
+        module("os.system('id')", head="import os\n"),
+        module("os._exit(0)", head="import os\n"),
+        module("os.environ['WARPSMITH_REQUESTS_FD']", head="import os\n"),
+        module("os.environ.get('HOME')", head="import os\n"),
+        module("dict(os.environ)", head="import os\n"),
+        module("environ['LD_PRELOAD'] = 'x'", head="from os import environ\n"),
+        module("np.memmap('x')", head="import numpy as np\n"),
+    ),
+    "hidden": (
         module("getattr(torch, 'mat' + 'mul')"),
-        module("getattr(x, name)"),
-        module("getattr(x, '__dict__')"),
-        module("x.__dict__"),
+        module("getattr(nn.functional, name)"),
+        module("t = torch; getattr(t, ''.join(['re', 'lu']))"),
+        module("vars(torch)['relu']"),
+        module("torch.__dict__['relu']"),
+        module("operator.attrgetter('relu')(torch)", head="import operator\n"),
+        module("getattr(torch, '__dict__')['relu']"),
     ),
-    "torch-function": (
-        module("torch.matmul(x, x)"),
-        module("torch.nn.functional.relu(x)"),
-        module("nn.functional.relu(x)"),
-        module("F.relu(x)", head="import torch.nn.functional as F\n"),
-        module("F.relu(x)", head="from torch.nn import functional as F\n"),
-        module("mm(x, x)", head="from torch import mm\n"),
-        module("t.softmax(x, 1)", head="import torch as t\n"),
-        module("torch.ops.aten.mm(x, x)"),
-        module("f = torch.relu"),
-        module("getattr(torch, 'relu')(x)"),
-        module("(lambda z: torch.exp(z))(x)"),
-        module("torch.cuda.Stream()"),
+    "patch": (
+        module(init="torch.cuda.Event.elapsed_time = lambda a, b: 1e-3"),
+        module(head="from torch.cuda import Event\nEvent.elapsed_time = None\n"),
+        module(head="import time\ntime.perf_counter = lambda: 0.0\n"),
+        module("setattr(torch, 'allclose', lambda *a: True)"),
+        module("t = torch.cuda; t.synchronize = lambda: None"),
+        module("del torch.relu"),
+        module("math.sqrt, y = 1, 2"),
+        module("object.__setattr__(torch, 'x', 1)"),
+        module("cuda_extension.scaled = print"),
+        module("torch.utils.cpp_extension.CUDA_HOME = None"),
+    ),
+    "extension": (
+        module("cuda_extension._c_scaled(x.data_ptr())"),
+        module("cuda_extension.reset_counters()"),
+        module("getattr(cuda_extension, '_c_' + name)(x)"),
+        module(head="from cuda_extension import _c_scaled as f\n"),
+        module("e = cuda_extension; e.TRAFFIC.bytes_touched = 1").replace(
+            "TRAFFIC.bytes_touched = 1", "TRAFFIC"
+        ),
+    ),
+    "torch-inside": (
         module(init="self.f = torch.compile(nn.ReLU())"),
-        module(init="torch.backends.cuda.matmul.allow_tf32 = True"),
-        module(init="self.f = lambda z: torch.exp(z)"),
-        module(head="from torch.utils.cpp_extension import load_inline\n", init="load_inline(name='a')"),
+        module("torch._C._set_deterministic_algorithms(False)"),
+        module("torch.use_deterministic_algorithms(False)"),
+        module("torch.jit.script(f)"),
+        module("torch.ops.load_library('x.so')"),
+        module("torch.load('x')"),
+        module("torch.cuda.cudart()"),
+        module(head="from torch.utils._python_dispatch import _disable_current_modes\n"),
+        module(head="@torch.library.custom_op('a::b', mutates_args=())\ndef f(x: int) -> int: return x\n")
+        .replace("import math", "")
+        .replace("@", "import torch\n@", 1),
+        module("x.untyped_storage().tolist()"),
+        module("s = x.untyped_storage()"),
     ),
-    "torch-method": (
-        module("x.matmul(x)"),
-        module("x.view(-1).sum()"),
-        module("self.weight.softmax(0)"),
-        module("x.mean(-1, keepdim=True)"),
-        module("[z.exp() for z in x]"),
-        module("getattr(x, 'rsqrt')()"),
+    "subclass": (
+        module(head="import torch\nclass T(torch.Tensor): pass\n"),
+        module(head="class T:\n    def __torch_function__(self, f, t, a, k): pass\n"),
+        module(head="from torch.cuda import Event\nclass E(Event): pass\n"),
     ),
-    "matmul": (module("x @ self.weight"), module("z = x.t() @ x")),
+}
+NATIVE = {
+    "include": (
+        '#include "/etc/passwd"\n',
+        "#include </etc/passwd>\n",
+        '#include "../../secret.h"\n',
+        '#define F "/etc/passwd"\n#include F\n',
+        '#inc\\\nlude "/etc/passwd"\n',
+        "#if __has_include(</root/key>)\n#endif\n",
+        '/* */ # /**/ include "/etc/passwd"\n',
+    ),
+    "assembly": (
+        'asm(".incbin \\"/etc/passwd\\"");\n',
+        'asm(".inc" "bin \\"/etc/passwd\\"");\n',
+        'asm("\\056incbin \\"/etc/passwd\\"");\n',
+        'asm(R"(.incbin "/etc/passwd")");\n',
+        'extern "C" int f() { long r; asm volatile("syscall" : "=a"(r) : "a"(60)); return r; }\n',
+    ),
+    "early-code": (
+        "__attribute__((constructor)) static void f() {}\n",
+        "__attribute__((used, __constructor__(101))) void f() {}\n",
+        "[[gnu::constructor]] void f() {}\n",
+        '__attribute__((section(".init_array"))) void (*p)() = 0;\n',
+    ),
+    "reach": (
+        'extern "C" int f() { return system("id"); }\n',
+        "int f() { return ::fork(); }\n",
+        'int f() { return std::system("id"); }\n',
+        "void f() { void* p; cudaMallocManaged(&p, 4); }\n",
+        "void f() { cudaIpcMemHandle_t h; cudaIpcGetMemHandle(&h, 0); }\n",
+        "void f() { warpsmith_make_inert(0); }\n",
+    ),
 }
 
 
@@ -97,96 +182,155 @@ BREACHES = {
     ("rule", "text"), [(rule, text) for rule, texts in BREACHES.items() for text in texts]
 )
 def test_a_breach_is_rejected_by_its_rule(rule, text):
-    verdict = judged(text)
+    verdict = breach(candidate(text))
     assert isinstance(verdict, Rejected), text
     assert verdict.rule == rule
     assert verdict.where.startswith("model_new.py:")
 
 
+@pytest.mark.parametrize(
+    ("rule", "kernel"), [(rule, kernel) for rule, kernels in NATIVE.items() for kernel in kernels]
+)
+def test_a_breach_in_cuda_is_rejected_by_its_rule(rule, kernel):
+    verdict = breach(candidate(module(), kernel=kernel))
+    assert isinstance(verdict, Rejected), kernel
+    assert verdict.rule == rule
+    assert verdict.where.startswith("kernels/a.cu:")
+
+
 def test_every_rule_has_a_breach_in_this_file():
-    assert {rule.name for rule in RULES} | {"syntax"} == set(BREACHES)
+    assert {rule.name for rule in RULES} | {"syntax"} == {*BREACHES, *NATIVE}
 
 
-def test_a_breach_is_told_with_its_line_and_what_is_allowed():
-    verdict = judged(module("x = torch.matmul(x, x)"))
-    assert verdict.where == "model_new.py:14"
-    assert "torch.empty_like" in verdict.message
+def test_cuda_in_a_string_is_read_as_cuda():
+    text = module(head='SOURCE = """\n#include <cuda_runtime.h>\n#include "/etc/passwd"\n"""\n')
+    verdict = breach(candidate(text))
+    assert verdict.rule == "include"
+    assert verdict.where == "model_new.py:3"
+
+
+def test_a_breach_is_told_with_its_line():
+    assert breach(candidate(module("x = eval('1')"))).where == "model_new.py:14"
 
 
 HONEST = {
-    "an argument named as torch names its own": """
-import cuda_extension
-import torch
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, input):
-        y = torch.empty_like(input)
-        cuda_extension.gelu(input, y, input.numel())
-        return y
-""",
     "plain": module(),
-    "views": module("x = x.contiguous().view(-1, 8).reshape(-1, 8).transpose(0, 1).permute(1, 0)[..., None]"),
-    "more views": module(
-        "a, b = x.chunk(2, dim=1); c = x.split(4); d = x.unsqueeze(0).squeeze(0).expand(2, 3)"
+    "a build in the module": module(
+        head="import os\nfrom torch.utils.cpp_extension import load_inline\n"
+        "os.environ['TORCH_CUDA_ARCH_LIST'] = '9.0a'\nos.environ.setdefault('MAX_JOBS', '4')\n"
+        "x = load_inline(name='x', cpp_sources='', cuda_sources='__global__ void f() {}', functions=['f'])\n"
     ),
-    "shapes": module("rows = math.prod(x.shape[:-1]) // 2 ** 3 + x.size(-1) % 7; n = max(1, min(rows, 5))"),
-    "sums of shapes": module("n = sum(x.shape); m = [n * i for i in range(3)]; m.sort(); m.append(1)"),
-    "math": module("scale = 1.0 / math.sqrt(x.shape[-1]); e = math.exp(scale) + math.log(2.0)"),
-    "loops": module("\n        ".join(["for i in range(3):", "    cuda_extension.scaled(x, x, x, i, 1)"])),
-    "dtypes": module("y = torch.empty(x.shape, dtype=torch.bfloat16, device=x.device)"),
-    "checks": module("assert x.is_cuda and x.dtype == torch.float32 and isinstance(x, torch.Tensor)"),
-    "no grad": module(
-        "\n        ".join(["with torch.no_grad():", "    z = torch.zeros(3, device=x.device)"])
+    "its own source beside it": module(
+        head="import os\nfrom pathlib import Path\nA = Path(__file__).with_name('a.cu').read_text()\n"
+        "B = open(os.path.join(os.path.dirname(__file__), 'kernels', 'b.cu')).read()\n"
     ),
-    "own method named like a torch one": module("self.softmax(x)")
-    + "\n    def softmax(self, x):\n        return x\n",
-    "own launcher named like a torch one": module("cuda_extension.softmax(x, x, 1)"),
-    "holder": module(init="self.linear = nn.Linear(cols, cols, bias=False)"),
-    "constants": module(init="self.register_buffer('mask', torch.tril(torch.ones(cols, cols)).bool())"),
-    "initial values": module(
-        init="nn.init.xavier_uniform_(self.linear.weight); w = torch.randn(3) @ torch.ones(3)"
+    "a folder on the path": module(
+        head="import os\nimport sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n"
     ),
-    "reset": module(init="self.reset()")
-    + "\n    def reset(self):\n        torch.nn.init.normal_(self.weight)\n",
-    "names of its own": module("w = getattr(self, 'weight'); n = hasattr(self, 'kept')"),
-    "indexed parameters": module("w = [getattr(self, f'w{i}') for i in range(3)]"),
-    "stream and graph": module("s = torch.cuda.current_stream(); g = torch.cuda.CUDAGraph()"),
-    "annotations": module("y: torch.Tensor | None = None", head="from typing import Any\nimport functools\n"),
-    "split weights, kept until they change": module(
-        "\n        ".join(
-            [
-                "key = (self.weight.data_ptr(), self.weight._version)",
-                "if getattr(self, '_key', None) != key:",
-                "    self._parts = torch.empty(2, 8, dtype=torch.bfloat16, device=x.device)",
-                "    cuda_extension.split(self.weight, self._parts, self.weight.numel())",
-                "    self._key = key",
-            ]
+    "an import that may fail": module(
+        head="try:\n    import cuda_extension\n"
+        "except ImportError as error:\n    raise RuntimeError('build it first') from error\n"
+    ),
+    "a docstring": '"""Forward pass. No torch.matmul(x), F.relu, x @ w, eval() nor try: except: pass."""\n'
+    + module(),
+    "torch by many names": module(
+        "z = F.relu(x) @ mm(x, x) + torch.ops.aten.relu(x) + x.softmax(1)",
+        head="import torch.nn.functional as F\nfrom torch import mm\n",
+    ),
+    "streams": module(
+        lines(
+            "s = torch.cuda.Stream()",
+            "s.wait_stream(torch.cuda.current_stream())",
+            "with torch.cuda.stream(s):",
+            "    pass",
+            "torch.cuda.current_stream().wait_stream(s)",
         )
     ),
-    "dispatch by dtype": module(
-        "launch = {torch.float32: cuda_extension.f, torch.half: cuda_extension.h}[x.dtype]"
+    "graphs": module("g = torch.cuda.CUDAGraph(); e = torch.cuda.Event(enable_timing=True)"),
+    "the raw stream": module("s = torch._C._cuda_getCurrentRawStream(x.get_device())"),
+    "an autograd function": module(
+        head="import torch\nclass F(torch.autograd.Function):\n    @staticmethod\n"
+        "    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        return x\n"
     ),
-    "another class": module() + "\n\nclass Block(nn.Module):\n    def forward(self, x):\n        return x\n",
-    "docstring about matmul": '"""No torch.matmul(x) here, nor F.relu, x @ w or eval()."""\n' + module(),
-    "set and dict": module(
-        "seen = set(); seen.add(3); d = {}; d.update(a=1); d.pop('a'); ''.join(['a']).split(',')"
+    "libraries of the language": module(
+        head="from __future__ import annotations\nimport warnings, functools, typing, dataclasses, logging\n"
+        "import itertools, time, random, re, hashlib, enum, collections\nimport numpy as np\n"
+        "warnings.filterwarnings('ignore')\nN = np.sqrt(2.0)\n"
     ),
+    "a lock around a build": module(head="import threading\nLOCK = threading.Lock()\n"),
+    "a name of its own that is a builtin's": module(
+        "self.compile(x)", head="def compile(x):\n    return x\n\n\ncompile(3)\n"
+    ),
+    "a launcher by dtype": module("f = getattr(cuda_extension, f'scaled_{x.dim()}', cuda_extension.scaled)"),
+    "a parameter by number": module("w = [getattr(self, f'w{i}') for i in range(3)]; setattr(self, 'a', 1)"),
+    "a kept weight": module(
+        lines(
+            "key = (self.weight.data_ptr(), self.weight._version)",
+            "if getattr(self, '_key', None) != key:",
+            "    self._packed, self._key = self.weight.half().t().contiguous(), key",
+        )
+    ),
+    "flags": module(init="torch.backends.cuda.matmul.allow_tf32 = True"),
+    "a model of its own": module(head="import torch\nclass Model(torch.nn.Module): pass\n"),
+    "a class by another name": "import torch\n\n\nclass Fast(torch.nn.Module): pass\n\n\nModelNew = Fast\n",
+    "storage for its address": module("p = x.untyped_storage().data_ptr()"),
+    "its own dictionary": module("self.__dict__['kept'] = x; n = self.__class__.__name__"),
+    "a subclass of a module": module(head="import torch\nclass Block(torch.nn.Linear): pass\n"),
+    "garbage": module("gc.collect()", head="import gc\n"),
+    "a look for what torch offers": module("n = hasattr(torch, 'float8_e4m3fn') and len(x.shape)"),
+    "an object's own attribute": module("self.weight.data = x; x.grad = None"),
+}
+HONEST_CUDA = {
+    "ptx": '__global__ void f() { asm volatile("cp.async.wait_all;" ::: "memory"); }\n',
+    "headers": '#include <cuda_runtime.h>\n#include "common.cuh"\n#include "../shared.cuh"\n',
+    "words": '// system("id"), __attribute__((constructor)), #include "/etc/passwd"\nint system_size;\n',
+    "attributes": "struct __attribute__((aligned(16))) V { float x[4]; };\n__attribute__((used)) int a;\n",
+    "a function of its own": "__device__ float socket(float x) { return x; }\n"
+    "__global__ void f(float* x) { x[0] = socket(x[0]); }\n",
+    "what tree-sitter can't read": "extern __shared__ __align__(16) float t[];\n@@ ((\n",
+    "printing": '#include <cstdio>\nvoid f() { fprintf(stderr, "syscall failed\\n"); exit(1); }\n',
+    "a registry": "struct R { R() {} };\nstatic R r;\n",
 }
 
 
 @pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
 def test_an_honest_program_breaks_no_rule(text):
-    assert judged(text) is None
+    assert breach(candidate(text)) is None
 
 
-def test_other_python_files_are_read_too():
-    candidate = Candidate.of({"model_new.py": module(), "kernels/more.py": "import os\n", "kernels/a.cu": ""})
-    assert breach(candidate).where == "kernels/more.py:1"
+@pytest.mark.parametrize("kernel", HONEST_CUDA.values(), ids=HONEST_CUDA)
+def test_honest_cuda_breaks_no_rule(kernel):
+    assert breach(candidate(module(), kernel=kernel)) is None
+
+
+def test_other_python_files_are_read_too_and_may_be_imported():
+    more = {"kernels/more.py": "import ctypes\n"}
+    assert breach(candidate(module(), **more)).where == "kernels/more.py:1"
+    helper = {"kernels/model.py": "SIZE = 3\n"}
+    assert breach(candidate(module(head="from kernels.model import SIZE\nimport model\n"), **helper)) is None
 
 
 def test_a_candidate_without_its_module_is_rejected():
     assert breach(Candidate.of({"kernels/a.cu": ""})).rule == "model"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (module(lines("try: pass", "except Exception: x = x.softmax(1)")), "handles exceptions"),
+        (module("torch.relu(x) if x.dim() > 9 else 0"), "`torch.relu` would compute"),
+        (module("x.softmax(1) if x.dim() > 9 else 0"), "`.softmax()` would compute"),
+        (module("getattr(x, name)()"), "name that is computed"),
+        (module(init="torch.backends.cudnn.allow_tf32 = True"), "uses torch.backends"),
+    ],
+)
+def test_what_is_odd_and_no_breach_is_advice(text, says):
+    assert breach(candidate(text)) is None
+    assert any(says in line for line in advice(candidate(text)))
+
+
+def test_a_plain_program_needs_no_advice():
+    assert advice(candidate(module(init="self.weight.data.normal_(); w = torch.relu(self.weight)"))) == []
 
 
 def test_kept_split_weights_pass_the_whole_judge(scaled_judge, scaled):

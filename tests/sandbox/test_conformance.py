@@ -17,11 +17,6 @@ from warpsmith.sandbox import Guarantee
 MIB = 1 << 20
 
 
-def living(mark: str) -> list[psutil.Process]:
-    """The processes whose command line holds `mark`, as seen from outside."""
-    return [one for one in psutil.process_iter(["cmdline"]) if mark in " ".join(one.info["cmdline"] or ())]
-
-
 # Endings
 
 
@@ -122,7 +117,7 @@ def test_memory_that_processes_share_counts_once(sandbox, python):
     assert sandbox.run(python(source, limits=Limits(wall_s=20, memory_bytes=120 * MIB))).is_success
 
 
-def test_a_fork_bomb_is_put_out(sandbox, python):
+def test_a_fork_bomb_is_put_out(sandbox, python, living):
     source = (
         "import os, time  # bomb-7f3a\nfor n in range(200):\n    os.fork() or time.sleep(60)\ntime.sleep(60)"
     )
@@ -167,7 +162,7 @@ print("done")
 """
 
 
-def test_a_daemon_that_holds_the_output_neither_delays_nor_survives(sandbox, python):
+def test_a_daemon_that_holds_the_output_neither_delays_nor_survives(sandbox, python, living):
     began = time.monotonic()
     completed = sandbox.run(python(DAEMON + "# daemon-51c2"))
     assert completed.is_success
@@ -176,20 +171,20 @@ def test_a_daemon_that_holds_the_output_neither_delays_nor_survives(sandbox, pyt
     assert not living("daemon-51c2")
 
 
-def test_a_tree_that_outlasts_its_time_is_killed_whole(sandbox, python):
+def test_a_tree_that_outlasts_its_time_is_killed_whole(sandbox, python, living):
     source = DAEMON + "time.sleep(60)  # tree-90be"
     assert sandbox.run(python(source, limits=Limits(wall_s=0.5))).ending is Ending.TIMED_OUT
     assert not living("tree-90be")
 
 
-def test_a_program_that_kills_its_supervisor_leaves_nothing(sandbox, python):
+def test_a_program_that_kills_its_supervisor_leaves_nothing(sandbox, python, living):
     source = "import os, time\nos.fork()\nos.fork()\nos.kill(os.getppid(), 9)\ntime.sleep(60) # killer-3d1e"
     completed = sandbox.run(python(source, limits=Limits(wall_s=2)))
     assert not completed.is_success
     assert not living("killer-3d1e")
 
 
-def test_nothing_survives_our_own_death(sandbox, tmp_path):
+def test_nothing_survives_our_own_death(sandbox, tmp_path, living):
     source = f"""
 from pathlib import Path
 from warpsmith.core import Command
@@ -248,8 +243,16 @@ def test_the_environment_is_clean(sandbox, python, folder, monkeypatch):
         "TMPDIR",
         "WARPSMITH_TREE",
         "MINE",
+        "WARPSMITH_REQUESTS_FD",  # of a guest
+        "WARPSMITH_ANSWERS_FD",
     }
     assert set(seen) <= allowed
+
+
+def test_nothing_of_the_environment_is_left_in_memory(sandbox, python):
+    completed = sandbox.run(python("print(open('/proc/self/environ').read())"))
+    assert "WARPSMITH_TREE=" in completed.stdout
+    assert "hunter3" not in completed.stdout
 
 
 def test_the_gpu_variables_are_passed_on_only_when_asked_for(sandbox, python, monkeypatch):
@@ -259,12 +262,19 @@ def test_the_gpu_variables_are_passed_on_only_when_asked_for(sandbox, python, mo
     assert sandbox.run(python(source, gpu=True)).stdout == "7\n"
 
 
+OPEN_FILES = """
+import os
+pipes = {os.environ.get("WARPSMITH_REQUESTS_FD"), os.environ.get("WARPSMITH_ANSWERS_FD")}
+print(sorted(int(fd) for fd in os.listdir("/proc/self/fd") if fd not in pipes))
+"""
+
+
 def test_no_open_file_of_ours_is_inherited(sandbox, python, tmp_path):
     secret = tmp_path / "open"
     secret.write_text("x")
     with secret.open() as file:
         os.set_inheritable(file.fileno(), True)
-        completed = sandbox.run(python("import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))"))
+        completed = sandbox.run(python(OPEN_FILES))
     assert completed.stdout == "[0, 1, 2, 3]\n"  # 3 reads the folder itself
 
 

@@ -169,15 +169,6 @@ def test_a_launcher_that_only_the_preprocessor_makes_is_bound_all_the_same(on_cp
     assert "kernels/k.cu:4: note: launcher g is not in the library" in build.log
 
 
-@pytest.mark.parametrize(
-    ("files", "form"), [({}, "single_file"), ({"kernels/k_binding.cpp": "", "kernels/k.cu": ""}, "torch")]
-)
-def test_forms_that_are_not_built_yet_are_not_runnable_rather_than_wrong(on_cpu, files, form):
-    verdict = on_cpu.build(Candidate.of({"model_new.py": "", **files}))
-    assert isinstance(verdict, NotRunnable)
-    assert verdict.reason == f"a candidate in the {form} form cannot be built yet; forms that can: launcher"
-
-
 def test_what_only_a_gpu_executes_is_not_runnable_on_the_cpu(on_cpu, program):
     verdict = on_cpu.build(program(k='__device__ void f() { asm volatile("nop;"); }\n' + EMPTY))
     assert verdict == NotRunnable(device=on_cpu.device.name, reason="kernels/k.cu:1: inline PTX (asm)")

@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from warpsmith import __version__
-from warpsmith.cli import build, doctor, optimize, runs, verify
+from warpsmith.cli import audit, build, doctor, optimize, redteam, runs, verify
 from warpsmith.cli.console import Console
 from warpsmith.cli.errors import HANDLED, report
 from warpsmith.cli.exit_codes import ExitCode, epilog
@@ -36,7 +36,9 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]
     (app, "optimize", optimize.optimize, optimize.EXAMPLES),
     (app, "verify", verify.verify, verify.EXAMPLES),
     (app, "build", build.build, build.EXAMPLES),
+    (app, "audit", audit.audit, audit.EXAMPLES),
     (app, "doctor", doctor.doctor, doctor.EXAMPLES),
+    (app, "redteam", redteam.redteam, redteam.EXAMPLES),
     (runs_app, "list", runs.list_, runs.LIST_EXAMPLES),
     (runs_app, "show", runs.show, runs.SHOW_EXAMPLES),
 )

@@ -74,6 +74,10 @@ def optimize(
     arch: options.ArchOption = None,
     gpu: options.GpuOption = None,
     sandbox: options.SandboxOption = "auto",
+    dtype: options.DtypeOption = "own",
+    precision: options.PrecisionOption = "reference",
+    train: options.TrainOption = False,
+    backward: options.BackwardOption = False,
     json: options.JsonOption = False,
 ) -> ExitCode:
     """Make a PyTorch module faster: write CUDA for it, prove it correct, measure it.
@@ -92,12 +96,19 @@ def optimize(
     from warpsmith.device import select_device
     from warpsmith.policy import PolicyConfig, make_policy
     from warpsmith.sandbox import pick
-    from warpsmith.tasks import load_task
+    from warpsmith.tasks import judged_as, load_task
 
     console = Console(is_json=json)
     chosen = select_device(device, arch, gpu)
-    loaded = load_task(
-        task, inputs=inputs_of(inputs or ()), init=init, scale=scale_of(scale), device_kind=chosen.kind
+    _check_writes(policy, dtype, is_training=train, has_backward=backward)
+    loaded = judged_as(
+        load_task(
+            task, inputs=inputs_of(inputs or ()), init=init, scale=scale_of(scale), device_kind=chosen.kind
+        ),
+        dtype=dtype,
+        precision=precision,
+        is_training=train,
+        has_backward=backward,
     )
     budget = Budget(
         max_turns=max_turns,
@@ -122,6 +133,15 @@ def optimize(
         done = optimize_task(loaded, writer, config, progress)
     problem = _finish(done, config)
     return _conclude(console, loaded, done, problem)
+
+
+def _check_writes(policy: str, dtype: str, *, is_training: bool, has_backward: bool) -> None:
+    """Raises UsageError if this policy does not write what is asked for."""
+    if policy == "builtin" and (is_training or has_backward or dtype in ("fp16", "bf16")):
+        raise UsageError(
+            "the builtin policy writes forward passes in fp32 and in eval mode; ask another one "
+            "(--policy openai:NAME) for --train, --backward or a half precision"
+        )
 
 
 def _finish(done: "Optimized", config: "OptimizeConfig") -> BaseException | None:

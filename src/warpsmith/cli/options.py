@@ -7,6 +7,7 @@ import typer
 
 JUDGING = "Where and how it is judged"
 BUDGET = "What it may spend"
+KERNELBENCH = "For KernelBench's own analysis"
 
 TaskArgument = Annotated[
     str,
@@ -81,6 +82,70 @@ InitOption = Annotated[
         "--init",
         metavar="JSON",
         help="The constructor's arguments, for package.module:Class: a list or object.",
+    ),
+]
+DtypeOption = Annotated[
+    str,
+    typer.Option(
+        "--dtype",
+        metavar="own|fp32|fp16|bf16",
+        help="What inputs and weights are cast to, for reference and program alike. own: as the task makes "
+        "them.",
+        rich_help_panel=JUDGING,
+    ),
+]
+PrecisionOption = Annotated[
+    str,
+    typer.Option(
+        "--precision",
+        metavar="reference|tf32",
+        help="reference: fp32 stays fp32 everywhere, in convolutions too. tf32: reference and program may "
+        "round what products read to 10 bits.",
+        rich_help_panel=JUDGING,
+    ),
+]
+TrainOption = Annotated[
+    bool,
+    typer.Option(
+        "--train", help="Run in train mode, and compare buffers afterwards.", rich_help_panel=JUDGING
+    ),
+]
+BackwardOption = Annotated[
+    bool,
+    typer.Option(
+        "--backward",
+        help="Compare gradients of inputs and parameters too; time forward and backward together.",
+        rich_help_panel=JUDGING,
+    ),
+]
+EvalResultsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--eval-results",
+        metavar="FILE",
+        help="Also put the verdict into FILE as KernelBench's eval_results.json has it. Only a measured time is "
+        "written as one.",
+        rich_help_panel=KERNELBENCH,
+    ),
+]
+ProblemOption = Annotated[
+    int,
+    typer.Option(
+        "--problem-id",
+        metavar="N",
+        min=0,
+        help="The problem's number in its level.",
+        rich_help_panel=KERNELBENCH,
+    ),
+]
+SampleOption = Annotated[
+    int,
+    typer.Option(
+        "--sample-id",
+        metavar="N",
+        min=0,
+        help="Which of the problem's answers this is.",
+        rich_help_panel=KERNELBENCH,
     ),
 ]
 FolderArgument = Annotated[

@@ -13,6 +13,7 @@ from warpsmith.cli.numbers import inputs_of, scale_of
 if TYPE_CHECKING:
     from warpsmith.core import Candidate, Task, Verdict
     from warpsmith.device import Device
+    from warpsmith.judge import Judge
 
 EXAMPLES = (
     "warpsmith verify examples/rmsnorm_gelu.py runs/2030-01-31-rmsnorm_gelu-1",
@@ -28,6 +29,13 @@ def verify(
     timing: Annotated[
         bool, typer.Option("--timing/--no-timing", help="Measure it too, or only judge whether it is right.")
     ] = True,
+    sanitize: Annotated[
+        bool,
+        typer.Option(
+            "--sanitize/--no-sanitize",
+            help="On a GPU, also run compute-sanitizer's tools over one call, where they are installed.",
+        ),
+    ] = True,
     scale: options.ScaleOption = None,
     inputs: options.InputsOption = None,
     init: options.InitOption = None,
@@ -35,43 +43,63 @@ def verify(
     arch: options.ArchOption = None,
     gpu: options.GpuOption = None,
     sandbox: options.SandboxOption = "auto",
+    dtype: options.DtypeOption = "own",
+    precision: options.PrecisionOption = "reference",
+    train: options.TrainOption = False,
+    backward: options.BackwardOption = False,
+    eval_results: options.EvalResultsOption = None,
+    problem_id: options.ProblemOption = 1,
+    sample_id: options.SampleOption = 0,
     json: options.JsonOption = False,
 ) -> ExitCode:
     """Judge a program: is it right, and is it faster?
 
-    DIR holds model_new.py and kernels/*.cu. The program runs in a sandbox, on inputs from secret seeds. It is
+    DIR holds model_new.py and kernels/*.cu, with bindings or without, or is one Python file that calls
+    load_inline. The program runs in a sandbox, on inputs from secret seeds. It is
     compared with the task's reference against float64 truth; then it is timed beside eager and torch.compile.
     Nothing in DIR is changed.
     """
     from warpsmith.core import Candidate
     from warpsmith.device import select_device
-    from warpsmith.tasks import load_task
+    from warpsmith.report import kernelbench
+    from warpsmith.report.kernelbench import Sample
+    from warpsmith.tasks import judged_as, load_task
 
     console = Console(is_json=json)
     chosen = select_device(device, arch, gpu)
     candidate = Candidate.from_folder(folder)
-    loaded = load_task(
-        task, inputs=inputs_of(inputs or ()), init=init, scale=scale_of(scale), device_kind=chosen.kind
+    loaded = judged_as(
+        load_task(
+            task, inputs=inputs_of(inputs or ()), init=init, scale=scale_of(scale), device_kind=chosen.kind
+        ),
+        dtype=dtype,
+        precision=precision,
+        is_training=train,
+        has_backward=backward,
     )
-    verdict = _judge(console, loaded, candidate, chosen, sandbox, is_timed=timing)
+    judge = _judge_of(console, loaded, chosen, sandbox, sanitizes=sanitize)
+    verdict = _judged(console, judge, candidate, is_timed=timing)
+    if eval_results is not None:
+        sample = Sample(problem_id=problem_id, sample_id=sample_id)
+        kernelbench.add(eval_results, sample, verdict, chosen.name)
     facts = {"device": chosen.kind, "device_name": chosen.name, "arch": chosen.arch}
     return _conclude(console, loaded, verdict, {"candidate_digest": candidate.digest, **facts})
 
 
-def _judge(
-    console: Console, task: "Task", candidate: "Candidate", device: "Device", kind: str, *, is_timed: bool
-) -> "Verdict":
-    from warpsmith.judge import Judge
+def _judge_of(console: Console, task: "Task", device: "Device", kind: str, *, sanitizes: bool) -> "Judge":
+    from warpsmith.judge import Judge, JudgeConfig
     from warpsmith.sandbox import pick
     from warpsmith.toolchain import Toolchain, default_store
 
     sandbox = pick(kind)
     console.warn(sandbox.warning)
     toolchain = Toolchain(device, default_store(), sandbox)
-    with (
-        console.busy(f"judging on {device.name}: the reference runs first"),
-        Judge(task, device=device, sandbox=sandbox, toolchain=toolchain) as judge,
-    ):
+    config = JudgeConfig(sanitizes=sanitizes)
+    return Judge(task, device=device, sandbox=sandbox, toolchain=toolchain, config=config)
+
+
+def _judged(console: Console, judge: "Judge", candidate: "Candidate", *, is_timed: bool) -> "Verdict":
+    with console.busy(f"judging on {judge.device.name}: the reference runs first"), judge:
         return judge.measure(candidate) if is_timed else judge.verify(candidate)
 
 

@@ -2,6 +2,7 @@
 
 from warpsmith.core.candidate import Candidate, Form
 from warpsmith.core.errors import EnvironmentMissing, InfraError, TaskError, UsageError
+from warpsmith.core.inline import InlineCall
 from warpsmith.core.process import Command, Completed, Ending, Guest, Limits, Runner
 from warpsmith.core.task import Dtype, Precision, Task, Tolerance
 from warpsmith.core.timing import Provenance, Ratio, Series, Speed, Timing
@@ -51,6 +52,7 @@ __all__ = [
     "Guest",
     "Implausible",
     "InfraError",
+    "InlineCall",
     "KernelResources",
     "Limits",
     "Message",

@@ -14,6 +14,7 @@ class Limits:
     memory_bytes: int | None = None  # resident, summed over the tree
     output_bytes: int = 10 << 20  # kept of each stream; the rest is dropped
     file_bytes: int = 8 << 30  # largest file it may write
+    disk_bytes: int = 64 << 30  # that it may write in all, below its writable folders
     processes: int = 256
 
 
@@ -36,6 +37,7 @@ class Command:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     gpu: bool = False
+    nursery: str | None = None  # the module of a program that has most of this one imported, to fork it from
     limits: Limits = Limits()
 
 

@@ -70,6 +70,8 @@ class Timing:
     null: Ratio | None = None  # eager against its own copy: how far from 1 a ratio of equals lies in this run
     host_us: float | None = None  # the candidate's time a call by the host's own clock
     num_verified: int = 0  # timed calls whose outputs were compared afterwards
+    num_input_sets: int = 0  # different ones that the candidate was timed on
+    trouble: str = ""  # why the measurement did not settle; then nothing is said of the speed
 
     @property
     def times_floor(self) -> float:
@@ -84,6 +86,8 @@ class Timing:
     @property
     def speed(self) -> Speed:
         """Against the better baseline, beyond the smallest effect that can be told."""
+        if self.trouble:
+            return Speed.CANNOT_TELL
         return self.best_baseline.speed(self.smallest_effect)
 
     @property

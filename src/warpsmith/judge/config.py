@@ -18,20 +18,54 @@ class TimeLimits:
     compare_s: float = 300.0
     compile_s: float = 300.0  # torch.compile's first call
     clock_s: float = 120.0  # one round of one program
+    sanitizer_s: float = 180.0  # one tool of compute-sanitizer's, over one call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockConfig:
-    """How a program is timed on a GPU."""
+    """How a program is timed on a GPU.
 
-    rounds: int = 21  # each holds one measurement of every program, in random order
-    round_ms: float = 20.0  # a measurement repeats the call for about this long ...
+    With these figures a verdict on a short kernel holds the GPU for about a quarter of a second: 15 rounds of
+    three programs, each some 45 calls of 65 us, flush and waiting included.
+    """
+
+    rounds: int = 15  # each holds one measurement of every program, in random order
+    max_rounds: int = 45  # where these do not settle it
+    round_ms: float = 3.0  # a measurement repeats the call for about this long, its flush included ...
     min_calls: int = 3
-    max_calls: int = 50  # ... within these bounds
-    warm_up_ms: float = 50.0
-    flush_times_l2: float = 2.0  # a warm cache flatters small kernels
+    max_calls: int = 64  # ... within these bounds
+    min_timed_ms: float = 3.0  # the candidate's calls together; fewer say nothing of a drifting clock
+    warm_up_ms: float = 10.0
+    warm_sets: int = 3  # input sets of the warm-up, which are never timed
+    flush_times_l2: float = 3.0  # a warm cache flatters small kernels; twice is what it takes
     num_resamples: int = 4000  # of the bootstrap
+
+    # The guest's device events against the host's own clock. A bracket ends within 100 us of the truth, so
+    # the share of one call shrinks with the number of calls; events resolve half a microsecond.
+    agree_us: float = 2.0  # a call
+    agree_bracket_us: float = 100.0  # a bracket
+    agree_share: float = 0.05
+    max_repeats: int = 7  # rounds in which they disagree, or the GPU slows itself down, before it is given up
+
+    num_verified: int = 6  # timed calls whose outputs are compared
+    timed_times_allowed: float = (
+        2.0  # their error may be this much of what the correctness gate allows, since
+    )
+    # their inputs are others than those that the bound was found on; what a cheat returns is far beyond
+    max_width: float = 0.1  # of the interval of ratios, either side of its centre, before more rounds are run
+    process_effect: float = 0.01  # equal programs in two processes may differ by this: other addresses
+
+    deal_s: float = 2.0  # for making a candidate's input sets; beyond it they are used again in later rounds
+    ahead_bytes: int = 2 << 30  # of input sets made before the GPU is held; larger ones are made meanwhile
+    held_share: float = 0.1  # of the GPU's memory, for the outputs that are held at a time
+
+    baselines: tuple[str, ...] = ("compile",)  # also "compile:MODE" for a mode of torch.compile's
+    cache: Path | None = None  # where baselines are kept for later processes; None: in the judge's memory
+    max_drift: float = 0.1  # of eager's time from the kept one, before baselines are measured again
+
     floor_slack: float = 0.9  # a time under this share of the floor is refused
+    launch_floor_us: float = 1.0  # no launch takes less: an empty kernel takes about 1.5 us between events
+    audit_ratio: float = 10.0  # a speed-up beyond it is held for audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +78,7 @@ class JudgeConfig:
     memory_bytes: int | None = None  # a candidate's main memory; three quarters of the machine's if None
     scratch: Path | None = None  # where tensors are exchanged; /dev/shm or the temporary folder if None
     lend_share: float = 0.25  # of the GPU's memory, for what travels between oracle and guest; 0: by files
+    sanitizes: bool = False  # also run compute-sanitizer's tools over one call of what has passed, on a GPU
     keep_spare: bool = True  # start the next candidate's process ahead: saves one import of torch a verdict
 
     @property

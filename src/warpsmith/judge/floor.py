@@ -5,8 +5,9 @@ bandwidth. FLOPs: of the reference's matrix products and convolutions over the f
 precision policy. fp32-class work may run on tensor cores by products of split operands: three TF32 products,
 or three products of two bf16 parts, so its rate is the higher of tf32_flops / 3 and bf16_flops / 3.
 
-A time under the bytes' part is not possible, a few writes that stay in L2 aside. A time under the FLOPs' part
-is: a shorter algorithm may exist. So only the former refuses a measurement.
+A time under what it takes to read the inputs and write the outputs is not possible, a few writes that stay in
+L2 aside. A time under the rest is: parameters may be folded ahead into something smaller, and a shorter
+algorithm may exist. So only the former refuses a measurement.
 """
 
 from collections.abc import Sequence
@@ -18,12 +19,21 @@ from warpsmith.judge.model import Launch, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What any program for a task has to move, each tensor once."""
+
+    read_bytes: int  # of inputs and parameters
+    input_bytes: int  # of inputs alone
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
     """Lower bounds of a program's time."""
 
     bytes_us: float
     flops_us: float
-    certain_us: float  # bytes_us without the writes that L2 may hold back
+    certain_us: float  # of inputs and outputs alone, without the writes that L2 may hold back
 
     @property
     def us(self) -> float:
@@ -31,14 +41,12 @@ class Floor:
         return max(self.bytes_us, self.flops_us, 1e-3)
 
 
-def floor(
-    launches: Sequence[Launch], *, read_bytes: int, written_bytes: int, precision: Precision, gpu: Gpu
-) -> Floor:
+def floor(launches: Sequence[Launch], traffic: Traffic, *, precision: Precision, gpu: Gpu) -> Floor:
     """The floor of a task whose reference makes `launches`."""
     flops_s = sum(launch.flops / best_rate(launch.unit, precision, gpu) for launch in launches)
-    certain_bytes = read_bytes + max(written_bytes - gpu.l2_bytes, 0)
+    certain_bytes = traffic.input_bytes + max(traffic.written_bytes - gpu.l2_bytes, 0)
     return Floor(
-        bytes_us=1e6 * (read_bytes + written_bytes) / gpu.dram_bytes_s,
+        bytes_us=1e6 * (traffic.read_bytes + traffic.written_bytes) / gpu.dram_bytes_s,
         flops_us=1e6 * flops_s,
         certain_us=1e6 * certain_bytes / gpu.dram_bytes_s,
     )

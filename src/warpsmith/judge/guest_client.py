@@ -38,6 +38,7 @@ class GuestClient:
         self.folder = folder
         self._is_prepared = False
         self.is_spoiled = False  # whether it was told anything of a candidate
+        self.has_died = False  # over a question, rather than at `close`
         self.candidate = folder / "candidate"
         self.extension = folder / "extension"
         self.exchange = folder / "exchange"
@@ -89,6 +90,7 @@ class GuestClient:
         nonce = fresh_nonce()
         reply = exchange(self._guest, nonce, GuestCall(nonce=nonce, request=request), GuestReply, limit_s)
         if isinstance(reply, Completed):
+            self.has_died = True
             return failure(reply, stage, limit_s, self._memory_bytes)
         match reply.answer if reply is not None else None:
             case Raised(log=log):

@@ -10,13 +10,13 @@ import warpsmith
 from warpsmith.core import Candidate, InfraError, Passed, Task, TaskError, Verdict
 from warpsmith.device.base import Device
 from warpsmith.device.lease import lease
-from warpsmith.judge import gates
+from warpsmith.judge import controls, gates
 from warpsmith.judge.config import JudgeConfig
-from warpsmith.judge.gates import Gate, rules
+from warpsmith.judge.gates import Gate, rules, sanitizer, shapes, symbols
 from warpsmith.judge.guests import Guests
 from warpsmith.judge.oracle_client import OracleClient
 from warpsmith.judge.programs import Programs
-from warpsmith.judge.protocol import Open, Ready
+from warpsmith.judge.protocol import Open, Ready, Regime
 from warpsmith.judge.scratch import Scratch
 from warpsmith.judge.trial import Failure, OpenTask, Trial
 from warpsmith.sandbox import Sandbox
@@ -79,7 +79,10 @@ class Judge:
 
     def build(self, candidate: Candidate) -> Build | Failure:
         """The candidate, compiled, or why it is not. Needs no running reference."""
-        return rules.breach(candidate) or self._toolchain.build(candidate)
+        built = rules.breach(candidate) or self._toolchain.build(candidate)
+        if not isinstance(built, Build):
+            return built
+        return symbols.breach(built, candidate.form, self.device.kind) or built
 
     def verify(self, candidate: Candidate) -> Verdict:
         """Whether the candidate computes what the reference does. `Passed` comes without timing."""
@@ -88,6 +91,10 @@ class Judge:
     def measure(self, candidate: Candidate) -> Verdict:
         """The same, and how fast it is. On a GPU it waits until nobody else uses that GPU for this."""
         return self._judged(candidate, gates.SPEED)
+
+    def check_controls(self) -> tuple[controls.Controlled, ...]:
+        """Answers whose verdict is known, judged. Raises InfraError if the judge is blind on this task."""
+        return controls.check(self._subject, self.config)
 
     def environment(self) -> dict[str, str]:
         """What a verdict depends on beside task and candidate, for the record."""
@@ -120,9 +127,16 @@ class Judge:
             if failure is None:
                 with lease(self.device, is_exclusive=False):
                     failure = gates.first_failure(gates.CORRECTNESS, trial)
+                    if failure is None and then:
+                        failure = gates.first_failure(gates.PREPARATION, trial)
             if failure is None and then:
                 with lease(self.device, is_exclusive=True):
                     failure = gates.first_failure(then, trial)
+            if failure is None and self.config.sanitizes:
+                with lease(self.device, is_exclusive=False):
+                    failure = sanitizer.check(trial)
+            if failure is None:
+                shapes.check(trial)
         return failure or _passed(trial)
 
     def _opened(self, oracle: OracleClient, programs: Programs) -> OpenTask:
@@ -137,8 +151,8 @@ class Judge:
             device=self.device.kind,
             seed=secrets.randbits(SEED_BITS),
             num_inputs=self.config.num_inputs,
-            precision=self.task.precision,
             tolerance=self.task.tolerance,
+            regime=Regime.of(self.task),
             lend_bytes=int(self.config.lend_share * self.device.memory_bytes),
         )
         try:
@@ -170,4 +184,14 @@ class Judge:
 def _passed(trial: Trial) -> Passed:
     assert trial.accuracy is not None
     assert trial.build is not None
-    return Passed(accuracy=trial.accuracy, resources=trial.build.resources, timing=trial.timing)
+    return Passed(
+        accuracy=trial.accuracy,
+        resources=trial.build.resources,
+        timing=trial.timing,
+        precision=trial.precision,
+        off_shapes=trial.off_shapes,
+        gates=tuple(trial.gates),
+        coverage=trial.coverage,
+        sanitized=trial.sanitized,
+        advice=tuple(trial.advice),
+    )

@@ -5,6 +5,9 @@ from typing import TypeVar
 from warpsmith.core import Completed, Ending, Guest, InfraError, TaskError
 from warpsmith.judge.exchange import exchange, fresh_nonce, last_line, start_failure
 from warpsmith.judge.protocol import (
+    AtOtherSize,
+    Audit,
+    Audited,
     Broken,
     Hello,
     Open,
@@ -14,6 +17,7 @@ from warpsmith.judge.protocol import (
     OracleReply,
     OracleRequest,
     Ready,
+    Resized,
     Unavailable,
     Unusable,
     Warm,
@@ -38,6 +42,13 @@ class OracleClient:
 
     def open(self, request: Open, *, limit_s: float) -> Opened:
         """Let it run the reference. Raises TaskError if the task cannot be judged."""
+        return self._run_reference(request, Opened, limit_s)
+
+    def audit(self, request: Audit, *, limit_s: float) -> Audited:
+        """Let it probe the reference. Raises TaskError if that does not run."""
+        return self._run_reference(request, Audited, limit_s)
+
+    def _run_reference(self, request: Open | Audit, kind: type[T], limit_s: float) -> T:
         answer = self._exchange(request, limit_s)
         match answer:
             case Unusable(reason=reason):
@@ -51,7 +62,7 @@ class OracleClient:
             case Completed():
                 raise TaskError(f"the reference ended its process: {last_line(answer)}")
             case _:
-                return _expected(request, answer, Opened)
+                return _expected(request, answer, kind)
 
     def warm(self, request: Warm, *, limit_s: float) -> float | Unavailable:
         """A call's time in µs, roughly, or why the program cannot run. Raises InfraError as `ask`."""
@@ -59,6 +70,11 @@ class OracleClient:
         if isinstance(answer, Unavailable):
             return answer
         return _expected(request, answer, Warmed).call_us
+
+    def resize(self, request: AtOtherSize, *, limit_s: float) -> Resized | None:
+        """Which size it found, if any. Raises InfraError as `ask`."""
+        answer = self._exchange(request, limit_s)
+        return None if isinstance(answer, Unavailable) else _expected(request, answer, Resized)
 
     def ask(self, request: OracleRequest, kind: type[T], *, limit_s: float) -> T:
         """Its answer. Raises InfraError if there is none, or one of another kind."""

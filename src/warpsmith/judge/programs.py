@@ -8,6 +8,7 @@ from pathlib import Path
 
 from warpsmith.core import Command, Limits
 from warpsmith.device.base import Device
+from warpsmith.device.health import Health
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient
@@ -16,6 +17,8 @@ from warpsmith.sandbox import Sandbox
 
 SHARE_OF_MEMORY = 0.75
 GUEST_PROCESSES = 64
+NURSERY = "warpsmith.judge.nursery"
+UNLIMITED = 1 << 40
 ORACLE_PROCESSES = 512  # torch.compile starts compilers
 
 
@@ -27,13 +30,19 @@ class Programs:
         self._device = device
         self._memory_bytes = config.memory_bytes or int(SHARE_OF_MEMORY * _machine_memory_bytes())
         self._scratch = scratch
+        self._health = Health(device)
         self._numbers = itertools.count()
         self.shared = scratch.folder("shared")
         self.oracle_home = scratch.folder("oracle")
 
     def oracle(self) -> OracleClient:
         home = self.oracle_home
-        limits = Limits(memory_bytes=self._memory_bytes, processes=ORACLE_PROCESSES, file_bytes=1 << 40)
+        limits = Limits(
+            memory_bytes=self._memory_bytes,
+            processes=ORACLE_PROCESSES,
+            file_bytes=UNLIMITED,
+            disk_bytes=UNLIMITED,
+        )
         caches = {
             "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"),
             "TRITON_CACHE_DIR": str(home / "triton"),
@@ -47,13 +56,20 @@ class Programs:
             name: self._scratch.folder(f"{home.name}/{name}")
             for name in ("candidate", "extension", "exchange")
         }
-        limits = Limits(memory_bytes=self._memory_bytes, processes=GUEST_PROCESSES, file_bytes=1 << 40)
+        limits = Limits(
+            memory_bytes=self._memory_bytes,
+            processes=GUEST_PROCESSES,
+            file_bytes=UNLIMITED,
+            disk_bytes=self._memory_bytes,
+        )
         readable = (folders["candidate"], folders["extension"], self.shared)
         command = self._command("guest", folders["exchange"], readable, (folders["exchange"],), limits, {})
         return GuestClient(self._sandbox.start(command), home, self._memory_bytes)
 
     def clear(self, guest: GuestClient) -> None:
-        """Remove the folder of a guest that has ended."""
+        """Remove the folder of a guest that has ended, and look at the GPU if it ended badly."""
+        if guest.has_died:
+            self._health.check()
         shutil.rmtree(guest.folder, ignore_errors=True)
 
     def _command(
@@ -72,6 +88,7 @@ class Programs:
             readable=readable,
             writable=writable,
             gpu=self._device.kind == "cuda",
+            nursery=NURSERY,
             limits=limits,
         )
 

@@ -5,15 +5,20 @@ line.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
-from warpsmith.core import Tolerance
+from warpsmith.core import Dtype, Precision, PrecisionClass, Task, Tolerance
+from warpsmith.core.audit import Finding
 from warpsmith.judge.model import Launch
 
 REQUESTS_FD = "WARPSMITH_REQUESTS_FD"
 ANSWERS_FD = "WARPSMITH_ANSWERS_FD"
 
 EAGER, COMPILE, CANDIDATE = "eager", "compile", "candidate"
+TWIN = "twin"  # a second copy of eager: the null control
+EMPTY = "empty"  # gives back its inputs: what timing itself costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +34,12 @@ class Ready:
     torch: str
 
 
+# --- the clock, of oracle and guest alike ---
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warm:
-    """Call `program` until it has run for `warm_up_ms`; the first call may compile."""
+    """Call `program` on the sets at hand until it has run for `warm_up_ms`; the first call may compile."""
 
     program: str
     warm_up_ms: float
@@ -54,7 +62,7 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
-    """Time `calls` calls of `program`, each on the next input set."""
+    """Time `calls` calls of `program`, each on the next of the sets at hand; the outputs are held."""
 
     program: str
     calls: int
@@ -62,7 +70,7 @@ class Time:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """One time a call."""
+    """One time a call, by device events."""
 
     samples_us: tuple[float, ...]
 
@@ -101,7 +109,34 @@ class Loan:
         return start, start + self.input_bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regime:
+    """How reference and candidate alike are run: the options of a `Task`."""
+
+    precision: Precision = Precision.REFERENCE
+    dtype: Dtype = Dtype.OWN
+    is_training: bool = False
+    has_backward: bool = False
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        return cls(
+            precision=task.precision,
+            dtype=task.dtype,
+            is_training=task.is_training,
+            has_backward=task.has_backward,
+        )
+
+
 # --- the oracle ---
+
+
+class Control(StrEnum):
+    """Answers whose verdict is known before they are judged."""
+
+    CONSTANT = "constant-return"  # fails
+    COPY = "copy-input"  # fails
+    REFERENCE = "reference-as-candidate"  # passes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +148,8 @@ class Open:
     device: str  # "cuda" or "cpu"
     seed: int
     num_inputs: int
-    precision: str
     tolerance: Tolerance
+    regime: Regime = Regime()
     lend_bytes: int = 0  # of device memory, for input sets and answers; 0: they travel in files
 
 
@@ -132,8 +167,43 @@ class Opened:
     eager: tuple[Launch, ...]
     compiled: tuple[Launch, ...]
     read_bytes: int  # of inputs and parameters that any kernel reads, each once
+    input_bytes: int  # of inputs alone
     written_bytes: int  # of outputs, each once
     loan: Loan | None  # where input sets and answers lie, if not in files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Look for what is wrong with a task, for about `budget_s`; the folder of `open` is left as it is."""
+
+    open: Open
+    budget_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """What was found, as in `TaskAudit`."""
+
+    inputs: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    num_forwards: int
+    skipped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pretend:
+    """Write an answer to input set `case` that `Control` names, as a guest would; never for a candidate."""
+
+    control: Control
+    case: int
+    outputs: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pretended:
+    """It is there, unless there is none of its kind."""
+
+    is_there: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +228,56 @@ class Lent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AtOtherSize:
+    """Run the reference from the first of `sources` whose inputs have another size, with the weights that it
+    has; put those inputs where a guest finds them by the new file `inputs`.
+    """
+
+    sources: tuple[str, ...]
+    inputs: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """The inputs are there; `index` is the source that they came from."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deal:
+    """Make an input set from each seed, for the oracle's own calls; each file of `inputs` says where a guest
+    finds one of them. In lent memory it will find NaN until `Pour`. Without files, make them for later.
+    """
+
+    seeds: tuple[int, ...]
+    inputs: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dealt:
+    """`making_s` is what the sets took that were not at hand from before.
+
+    If not `is_new`, the files are as they were at the last `Deal`: only what lies in lent memory is another.
+    """
+
+    making_s: float
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pour:
+    """Let the guest see the sets that were dealt last: nothing could be computed from them before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poured:
+    """They are there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compare:
-    """Hold the outputs in a file against the reference's for input set `case`.
+    """Hold the outputs in a file against the reference's for input set `case`, or the one made from `seed`.
 
     `inputs` is the file that the candidate's inputs were mapped from, to see whether it changed them.
     """
@@ -167,6 +285,8 @@ class Compare:
     outputs: Path
     case: int
     inputs: Path | None
+    seed: int | None = None
+    is_resized: bool = False  # against the inputs of another size instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,10 +307,26 @@ class Compared:
     reference_error: float
     allowed: float
     difference: Difference | None
+    precision: PrecisionClass | None = None  # the coarsest of all outputs; None if it cannot be told
 
 
-OracleRequest = Hello | Open | Lend | Compare | Warm | Time
-OracleAnswer = Ready | Opened | Lent | Unusable | Compared | Warmed | Unavailable | Timed | Broken
+OracleRequest = Hello | Open | Audit | Pretend | Lend | AtOtherSize | Compare | Deal | Pour | Warm | Time
+OracleAnswer = (
+    Ready
+    | Opened
+    | Audited
+    | Pretended
+    | Lent
+    | Resized
+    | Unusable
+    | Compared
+    | Warmed
+    | Unavailable
+    | Timed
+    | Dealt
+    | Poured
+    | Broken
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +346,13 @@ class OracleReply:
 
 
 # --- the guest ---
+
+
+class Ablation(StrEnum):
+    """Ways to take away what a candidate's kernels do, the better first."""
+
+    KERNELS = "kernels"  # its own kernels do not run; all else does
+    RESULTS = "results"  # what its extension's functions write or return is overwritten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,11 +380,14 @@ class Load:
     inputs: tuple[Path, ...]  # all input sets, for the clock
     device: str
     makes_on_device: bool
+    regime: Regime = Regime()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """The candidate stands and holds the reference's weights."""
+
+    flipped: tuple[str, ...] = ()  # torch's settings that its code changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +425,7 @@ class Ran:
     changed_inputs: tuple[int, ...]
     changed_parameters: tuple[str, ...]
     computed: tuple[Computed, ...]
+    flipped: tuple[str, ...] = ()  # torch's settings that it changed and left so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,15 +451,106 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Observe:
+    """Call the candidate once and say whose kernels ran.
+
+    On a GPU they are read off a CUDA graph, which holds nothing of what is launched on the legacy default
+    stream; or, `with_profiler`, from CUPTI, which takes a second or so to start.
+    """
+
+    inputs: Path
+    with_profiler: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRun:
+    """All launches of one kernel in a call. On the cpu device a kernel's name is as the source spells it."""
+
+    name: str
+    device_us: float | None = None  # by the profiler, if it was asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """The kernels of one call in the order of their first launch, and torch's products and convolutions."""
+
+    kernels: tuple[KernelRun, ...]
+    libraries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ablate:
+    """Call the candidate once without what its own kernels do, and write what it then returns.
+
+    The inputs are best others than those of the last call, whose results may lie in buffers that it keeps.
+    """
+
+    how: Ablation
+    inputs: Path
+    outputs: Path
+    own_kernels: tuple[str, ...]  # among those observed
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ablated:
+    """What came of it."""
+
+    is_possible: bool  # False: its kernels cannot be reached this way, and nothing is to be made of it
+    has_answer: bool = False  # False: it raised, or returned something that is not worth writing down
+    own_share: float | None = None  # of the call's device time, where it was measured on the way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Have these input sets at hand for `Warm` and `Time`, and let go of outputs that are still held."""
+
+    inputs: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """They are at hand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """Hand over what the last `Time`'s call number `call` returned, or the last `Count`'s as call 0."""
+
+    call: int
+    outputs: Path
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """It was handed over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
     """The candidate's code raised; the end of its traceback."""
 
     log: str
 
 
-GuestRequest = Hello | Prepare | Load | Forward | Count | Warm | Time
+GuestRequest = Hello | Prepare | Load | Forward | Observe | Ablate | Count | Place | Warm | Time | Show
 GuestAnswer = (
-    Ready | Prepared | Loaded | WeightsDiffer | Ran | TooLarge | Counted | Warmed | Timed | Raised | Broken
+    Ready
+    | Prepared
+    | Loaded
+    | WeightsDiffer
+    | Ran
+    | TooLarge
+    | Observed
+    | Ablated
+    | Counted
+    | Warmed
+    | Timed
+    | Placed
+    | Shown
+    | Raised
+    | Broken
 )
 
 

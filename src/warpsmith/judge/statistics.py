@@ -35,6 +35,27 @@ def median_ratio(
     return Ratio(centre=centre, low=min(float(low), centre), high=max(float(high), centre))
 
 
+def product(first: Ratio, second: Ratio) -> Ratio:
+    """The ratio of ends from two ratios that share a middle; its interval allows for both at their worst."""
+    return Ratio(
+        centre=first.centre * second.centre, low=first.low * second.low, high=first.high * second.high
+    )
+
+
+def widened(ratio: Ratio, share: float) -> Ratio:
+    """The same, with its interval pushed out by `share` of the centre on both sides."""
+    return Ratio(
+        centre=ratio.centre,
+        low=ratio.low - share * ratio.centre,
+        high=ratio.high + share * ratio.centre,
+    )
+
+
+def half_width(ratio: Ratio) -> float:
+    """The longer side of its interval, as a share of the centre."""
+    return max(ratio.high - ratio.centre, ratio.centre - ratio.low) / ratio.centre
+
+
 def exact_ratio(baseline_us: float, candidate_us: float) -> Ratio:
     """The ratio of two times that carry no noise, such as modelled ones."""
     centre = baseline_us / candidate_us

@@ -105,7 +105,18 @@ class Room:
             reason = f"{end - self.start} bytes do not fit into {self.end - self.start} of device memory"
             raise OSError(errno.ENOSPC, reason, str(path))
         for tensor, entry in zip(tensors, entries, strict=True):
-            _shaped(_bytes_of(self.memory, entry), entry).copy_(tensor.detach())
+            _copy_end_first(_shaped(_bytes_of(self.memory, entry), entry), tensor.detach())
+
+
+def _copy_end_first(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy with the last part first: a kernel that still runs, unjoined, has not come to it yet."""
+    axis = next((axis for axis, size in enumerate(source.shape) if size > 1), None)
+    if axis is None:
+        target.copy_(source)
+        return
+    split = source.shape[axis] - max(source.shape[axis] // 16, 1)
+    for start, length in ((split, source.shape[axis] - split), (0, split)):
+        target.narrow(axis, start, length).copy_(source.narrow(axis, start, length))
 
 
 # --- trees ---
@@ -309,6 +320,11 @@ class TensorFile:
         except (KeyError, TypeError, IndexError, ValueError, RecursionError) as error:
             os.close(self._descriptor)
             raise TensorFileError(f"{path.name}: {error}") from error
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether its tensors lie in device memory."""
+        return self._memory is not None
 
     def close(self) -> None:
         os.close(self._descriptor)

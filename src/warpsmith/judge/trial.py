@@ -7,16 +7,21 @@ from warpsmith.core import (
     Accuracy,
     BuildFailed,
     Candidate,
+    Coverage,
     Crashed,
     Implausible,
     NotRunnable,
+    OffShape,
+    PrecisionClass,
     Rejected,
+    Sanitized,
     Task,
     TimedOut,
     Timing,
     Wrong,
 )
 from warpsmith.device.base import Device
+from warpsmith.judge.baselines import Baselines, Pace
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient
@@ -35,6 +40,7 @@ class OpenTask:
     oracle: OracleClient
     folder: Path
     num_inputs: int
+    baselines: Baselines = field(default_factory=Baselines)
 
     @property
     def arguments(self) -> Path:
@@ -71,4 +77,12 @@ class Trial:
     build: Build | None = None
     answers: list[Answer] = field(default_factory=list)
     accuracy: Accuracy | None = None
+    precision: PrecisionClass | None = None
+    pace: Pace | None = None
     timing: Timing | None = None
+    coverage: Coverage | None = None
+    libraries: tuple[str, ...] = ()  # functions of cuBLAS, cuDNN and torch that the build asks for
+    sanitized: Sanitized | None = None
+    off_shapes: tuple[OffShape, ...] = ()
+    advice: list[str] = field(default_factory=list)
+    gates: list[str] = field(default_factory=list)  # passed so far, in their order

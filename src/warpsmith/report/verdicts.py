@@ -5,7 +5,9 @@ from warpsmith.core import (
     Crashed,
     Implausible,
     NotRunnable,
+    OffShape,
     Passed,
+    PrecisionClass,
     Provenance,
     Rejected,
     Speed,
@@ -14,15 +16,33 @@ from warpsmith.core import (
     Verdict,
     Wrong,
 )
-from warpsmith.report.figures import error_text, floor_text, seconds_text, speedup_text
+from warpsmith.report.figures import (
+    error_text,
+    floor_text,
+    ratio_text,
+    seconds_text,
+    speedup_text,
+    time_text,
+)
 from warpsmith.report.plain import last_lines, printable
+
+COARSER: dict[PrecisionClass | None, str] = {
+    PrecisionClass.TF32: " in tf32",
+    PrecisionClass.HALF: " in half precision",
+}
+EXPLAINED = {
+    PrecisionClass.FP32: "its errors are those of fp32",
+    PrecisionClass.TF32: "its errors are those of tf32: operands rounded to 10 bits",
+    PrecisionClass.HALF: "its errors are those of half precision",
+}
 
 
 def verdict_text(verdict: Verdict) -> str:
     """What a table says of it: 'correct, faster', 'wrong values', 'timed out (forward)'."""
     match verdict:
         case Passed(timing=timing):
-            text = "correct" if timing is None else f"correct, {speed_text(timing)}"
+            correct = f"correct{COARSER.get(verdict.precision, '')}"
+            text = correct if timing is None else f"{correct}, {speed_text(timing)}"
         case Implausible():
             text = "correct, time refused"
         case Wrong(what=what):
@@ -77,14 +97,42 @@ def _passed_text(passed: Passed) -> str:
         f"largest error {error_text(accuracy.error)} against {against}; the reference's own is "
         f"{error_text(accuracy.reference_error)}, {error_text(accuracy.allowed)} is allowed"
     )
-    timing = passed.timing
-    if timing is None:
-        return text
+    if passed.precision is not None:
+        text += f"; {EXPLAINED[passed.precision]}"
+    lines = [text, *map(_off_shape_line, passed.off_shapes)]
+    lines += [] if passed.timing is None else timing_lines(passed.timing)
+    if passed.sanitized is not None:
+        lines.append(f"compute-sanitizer found nothing ({', '.join(passed.sanitized.tools)})")
+    return "\n".join([*lines, *passed.advice])
+
+
+def _off_shape_line(label: OffShape) -> str:
+    if label.is_right:
+        return f"at another size ({label.message}) it is right too"
+    return f"shape-specialised: at another size it is not right ({label.message})"
+
+
+def timing_lines(timing: Timing) -> list[str]:
+    """How fast, and how that is known."""
     floor = f"time over the floor {floor_text(timing)}"
     if timing.provenance is Provenance.MODELLED:
-        return f"{text}\ntimes are modelled for {timing.gpu}, not measured; {floor}"
+        return [f"times are modelled for {timing.gpu}, not measured; {floor}"]
     speed = speedup_text(timing, timing.best_baseline)
-    return f"{text}\nmeasured on {timing.gpu}: {speed} against the better baseline; {floor}"
+    lines = [f"measured on {timing.gpu}: {speed} against the better baseline; {floor}"]
+    if timing.trouble:
+        lines.append(f"nothing can be said of the speed: {timing.trouble}")
+    if timing.null is not None:
+        lines.append(
+            f"null control {ratio_text(timing.null)}: this run cannot tell a difference of less than "
+            f"{timing.smallest_effect:.1%} from none"
+        )
+    if timing.host_us is not None:
+        lines.append(
+            f"{time_text(timing.host_us)} a call by the judge's own clock, "
+            f"{time_text(timing.candidate.median_us)} by the program's; {timing.num_verified} outputs of "
+            f"timed calls compared, {timing.num_input_sets} input sets"
+        )
+    return lines
 
 
 def _wrong_text(wrong: Wrong) -> str:

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from warpsmith.core import Command, Guest, Runner
+from warpsmith.sandbox.syscalls import filter_program
 
 
 class Guarantee(StrEnum):
@@ -15,6 +16,7 @@ class Guarantee(StrEnum):
     PROCESSES = "a limit of the number of processes"
     OUTPUT = "a limit of captured output"
     FILE_SIZE = "a limit of each file's size"
+    DISK = "a limit of what is written below the writable folders in all"
     ENVIRONMENT = "keeping the caller's environment variables and open files away"
     PROTECTED = "restoring read-only files inside a writable folder"
     READ_ONLY = "keeping every file that was not named writable from being changed"
@@ -70,6 +72,13 @@ class Sandbox(Runner, Protocol):
             InfraError: it could not be started at all.
         """
         ...
+
+
+def all_but(*not_covered: Guarantee) -> tuple[Guarantee, ...]:
+    """All guarantees that can be given here, except these."""
+    if not filter_program(has_sockets=True):
+        not_covered = (*not_covered, Guarantee.SYSTEM_CALLS)
+    return tuple(guarantee for guarantee in Guarantee if guarantee not in not_covered)
 
 
 def rest_of(covers: tuple[Guarantee, ...]) -> tuple[Guarantee, ...]:

@@ -12,17 +12,21 @@ from functools import cache
 from pathlib import Path
 
 from warpsmith.core import Command, Completed, Ending, EnvironmentMissing, InfraError
-from warpsmith.sandbox.base import Guarantee, rest_of
+from warpsmith.sandbox.base import Guarantee, all_but, rest_of
 from warpsmith.sandbox.channel import TreeGuest
-from warpsmith.sandbox.environment import clean_environment, find_program
+from warpsmith.sandbox.environment import PATH, clean_environment, find_program
 from warpsmith.sandbox.mounts import Kind, Mount, plan
-from warpsmith.sandbox.tree import Launch, check_folder, run_to_end
+from warpsmith.sandbox.nursery import Nursery, module_of, start
+from warpsmith.sandbox.syscalls import filter_program
+from warpsmith.sandbox.tree import Fork, Launch, check_folder, run_to_end
+from warpsmith.sandbox.warden import FILTER_FD, STATUS_FD, file_of
 
 NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 PRIVILEGES = ("--cap-drop", "ALL", "--new-session", "--die-with-parent")
 # In order of preference. The last works for root alone.
 USER_NAMESPACES = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
 OWN_PROCESSES = 2  # bubblewrap's own, which count against the limit
+HOLDER_PROCESSES = 3  # the same, and the program that it holds the namespaces for
 SCRATCH_BYTES = 4 << 30  # of /tmp and of /dev/shm, which are memory, where memory is not limited
 SIGNAL_BASE = 128  # a shell's way, and bubblewrap's, to say which signal killed a program
 NUM_SIGNALS = 64
@@ -34,13 +38,13 @@ class BubblewrapSandbox:
 
     Inside, /tmp and /dev/shm are empty and private unless the command names them; paths below them that it
     names appear there. CUDA's inter-process memory needs the real /dev/shm, named by the caller, and fails
-    across user namespaces: so with `gpu` and as root none is made, and until system calls are filtered the
-    program can make one itself. A program that signal N killed and one that exited with 128 + N look alike
-    from outside, and count as killed.
+    across user namespaces: so with `gpu` and as root none is made, and it is the filter of system calls that
+    keeps the program from making one itself. Of started programs one that signal N killed and one that exited
+    with 128 + N look alike from outside, and count as killed.
     """
 
     name = "bubblewrap"
-    covers = tuple(one for one in Guarantee if one not in (Guarantee.SYSTEM_CALLS, Guarantee.GPU_MEMORY))
+    covers = all_but(Guarantee.GPU_MEMORY)
     not_covered = rest_of(covers)
     warning = None
 
@@ -58,7 +62,16 @@ class BubblewrapSandbox:
 
     def start(self, command: Command) -> TreeGuest:
         bubblewrap = _installed()
-        return TreeGuest(lambda fds, env: _launch(bubblewrap, command, fds, env))
+
+        def forked(nursery: Nursery, fds: tuple[int, ...], env: dict[str, str]) -> Launch:
+            return _forked(bubblewrap, command, fds, env, nursery)
+
+        return start(
+            command,
+            self.name,
+            forked,
+            lambda fds, env: _launch(bubblewrap, command, fds, env, has_sockets=False),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,31 +140,84 @@ def _fix() -> str:
     return "if this is a container, run it with --security-opt seccomp=unconfined; or use the process sandbox"
 
 
-def _launch(bubblewrap: Bubblewrap, command: Command, fds: tuple[int, ...], env: dict[str, str]) -> Launch:
+def _launch(
+    bubblewrap: Bubblewrap,
+    command: Command,
+    fds: tuple[int, ...],
+    env: dict[str, str],
+    *,
+    has_sockets: bool = True,
+) -> Launch:
     check_folder(command)
     environment = clean_environment(command) | env
     mounts = plan(command, find_program(command, environment))
     status_reader, status_writer = os.pipe()
+    filter_fd = _filter_file(has_sockets=has_sockets)
     launch = Launch(
         argv=(
-            str(bubblewrap.path),
-            *NAMESPACES,
-            *_user_namespace(bubblewrap, command),
-            *PRIVILEGES,
-            *(word for mount in mounts for word in _words(mount, bubblewrap, command)),
+            *_isolation(bubblewrap, command, mounts),
+            *(() if filter_fd is None else ("--seccomp", str(filter_fd))),
             *("--json-status-fd", str(status_writer), "--chdir", str(command.cwd), "--"),
             *command.argv,
         ),
         cwd=Path("/"),
         env=environment,
         limits=command.limits,
+        writable=command.writable,
         own_processes=OWN_PROCESSES,
-        fds=(*fds, status_writer),
+        fds=(*fds, status_writer, *(() if filter_fd is None else (filter_fd,))),
         no_new_privileges=not bubblewrap.is_setuid,
     )
     status = launch.resources.enter_context(os.fdopen(status_reader, "rb"))
     launch.read_end = lambda completed: _translate(completed, status.read())
     return launch
+
+
+def _forked(
+    bubblewrap: Bubblewrap, command: Command, fds: tuple[int, ...], env: dict[str, str], nursery: Nursery
+) -> Launch:
+    """The same program, forked, in namespaces that bubblewrap makes for an inert one."""
+    check_folder(command)
+    environment = clean_environment(command) | env
+    mounts = plan(command, find_program(command, environment))
+    syscalls = filter_program(has_sockets=False)
+    holder = (
+        *_isolation(bubblewrap, command, mounts),
+        # The guest could make any process in its namespaces run code of its own.
+        *(("--seccomp", FILTER_FD) if syscalls else ()),
+        *("--json-status-fd", STATUS_FD, "--chdir", "/", "--"),
+        shutil.which("cat", path=PATH) or "cat",
+    )
+    return Launch(
+        argv=command.argv,
+        cwd=command.cwd,
+        env=environment,
+        limits=command.limits,
+        writable=command.writable,
+        own_processes=HOLDER_PROCESSES,
+        fds=fds,
+        start=nursery.start,
+        fork=Fork(module=module_of(command) or "", holder=holder),
+        syscalls=syscalls,
+    )
+
+
+def _isolation(bubblewrap: Bubblewrap, command: Command, mounts: tuple[Mount, ...]) -> tuple[str, ...]:
+    return (
+        str(bubblewrap.path),
+        *NAMESPACES,
+        *_user_namespace(bubblewrap, command),
+        *PRIVILEGES,
+        *(word for mount in mounts for word in _words(mount, bubblewrap, command)),
+    )
+
+
+def _filter_file(*, has_sockets: bool) -> int | None:
+    """A file that holds the filter of system calls, at its beginning."""
+    program = filter_program(has_sockets=has_sockets)
+    if not program:
+        return None
+    return file_of(program)
 
 
 def _user_namespace(bubblewrap: Bubblewrap, command: Command) -> tuple[str, ...]:

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from warpsmith.core import Command, Completed, EnvironmentMissing, InfraError
-from warpsmith.sandbox.base import Guarantee, rest_of
+from warpsmith.sandbox.base import Guarantee, all_but, rest_of
 from warpsmith.sandbox.channel import TreeGuest
 from warpsmith.sandbox.environment import clean_environment, find_program
 from warpsmith.sandbox.handover import give
 from warpsmith.sandbox.mounts import Kind, Mount, plan
+from warpsmith.sandbox.syscalls import filter_program
 from warpsmith.sandbox.tree import Launch, Supervisor, check_folder, run_to_end
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ TASKS_A_PROCESS = 16  # the engine counts threads; it is the backstop, the super
 MEMORY_SLACK = 1.25  # likewise
 START_S = 60.0
 REMOVE_S = 30.0
+DEFAULT_HOST = "unix:///var/run/docker.sock"
 INSTALL = "pip install 'warpsmith[docker]'"
 # What stands in an empty image because the plan mounts nothing there.
 IMAGE_FOLDERS = ("proc", "dev", "sys", "tmp", "etc")
@@ -51,12 +53,12 @@ class DockerSandbox:
     """Runs where an engine answers: Docker's, or another's behind DOCKER_HOST.
 
     /tmp and /dev/shm are empty and private unless the command names them. The engine's own filter of system
-    calls applies. CUDA's inter-process memory needs the host's user namespace, so a rootless engine gives a
-    GPU but no lending of its memory.
+    calls applies besides ours. CUDA's inter-process memory needs the host's user namespace, so a rootless
+    engine gives a GPU but no lending of its memory.
     """
 
     name = "docker"
-    covers = tuple(one for one in Guarantee if one is not Guarantee.GPU_MEMORY)
+    covers = all_but(Guarantee.GPU_MEMORY)
     not_covered = rest_of(covers)
     warning = None
 
@@ -108,6 +110,9 @@ class ContainerSupervisor:
         self.kill()
         return 0  # a container leaves nothing behind, whatever its first process says
 
+    def send_signal(self, signal: int) -> None:
+        """Not needed: nothing in a container can stop its first process."""
+
     def kill(self) -> None:
         """End every process in the container, and remove it."""
         _remove(self._container)
@@ -157,7 +162,14 @@ def _launch(command: Command, fds: tuple[int, ...], env: dict[str, str]) -> Laun
         return ContainerSupervisor(create, report, inherited)
 
     return Launch(
-        argv=command.argv, cwd=command.cwd, env=environment, limits=command.limits, fds=fds, start=start
+        argv=command.argv,
+        cwd=command.cwd,
+        env=environment,
+        limits=command.limits,
+        writable=command.writable,
+        fds=fds,
+        start=start,
+        syscalls=filter_program(has_sockets=True),
     )
 
 
@@ -226,6 +238,9 @@ def _why_unavailable() -> str | None:
         import docker
     except ImportError:
         return f"the docker package is not installed: {INSTALL}"
+    host = os.environ.get("DOCKER_HOST", DEFAULT_HOST)
+    if host.startswith("unix://") and not Path(host.removeprefix("unix://")).exists():
+        return f"no container engine listens at {host}; start one, or set DOCKER_HOST"
     try:
         _engine().ping()
         _make_image()

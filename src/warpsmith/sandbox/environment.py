@@ -28,15 +28,23 @@ def clean_environment(command: Command) -> dict[str, str]:
     PYTHONPATH names the folder that holds this package, and what the caller's own names, so that a guest can
     be run with `python -m` however this package was installed.
     """
+    return _minimum(command.cwd, gpu=command.gpu) | command.env
+
+
+def server_environment(*, gpu: bool) -> dict[str, str]:
+    """The same for a program from which guests are forked: they can read it."""
+    return _minimum(Path("/"), gpu=gpu)
+
+
+def _minimum(home: Path, *, gpu: bool) -> dict[str, str]:
     minimum = {
         "PATH": f"{Path(sys.executable).parent}:{PATH}",
-        "HOME": str(command.cwd),
+        "HOME": str(home),
         "USER": "warpsmith",  # else Python asks the password file, which may be hidden
         "LANG": "C.UTF-8",
         "PYTHONPATH": ":".join(map(str, python_path())),
     }
-    gpu = {name: os.environ[name] for name in GPU_NAMES if command.gpu and name in os.environ}
-    return minimum | gpu | command.env
+    return minimum | {name: os.environ[name] for name in GPU_NAMES if gpu and name in os.environ}
 
 
 def python_path() -> list[Path]:

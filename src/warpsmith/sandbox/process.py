@@ -6,26 +6,25 @@ from functools import cache
 from pathlib import Path
 
 from warpsmith.core import Command, Completed, InfraError
-from warpsmith.sandbox.base import Guarantee, rest_of
+from warpsmith.sandbox.base import Guarantee, all_but, rest_of
 from warpsmith.sandbox.channel import TreeGuest
 from warpsmith.sandbox.environment import clean_environment, find_program
+from warpsmith.sandbox.nursery import Nursery, module_of, start
 from warpsmith.sandbox.protection import protected
-from warpsmith.sandbox.tree import Launch, check_folder, run_to_end
+from warpsmith.sandbox.syscalls import filter_program
+from warpsmith.sandbox.tree import Fork, Launch, check_folder, run_to_end
 
 
 class ProcessSandbox:
     """Runs anywhere on Linux. Temporary files have a folder of their own, which goes with the command."""
 
     name = "process"
-    covers = (
-        Guarantee.TREE,
-        Guarantee.TIME,
-        Guarantee.MEMORY,
-        Guarantee.PROCESSES,
-        Guarantee.OUTPUT,
-        Guarantee.FILE_SIZE,
-        Guarantee.ENVIRONMENT,
-        Guarantee.PROTECTED,
+    covers = all_but(
+        Guarantee.READ_ONLY,
+        Guarantee.HIDDEN_FILES,
+        Guarantee.HIDDEN_PROCESSES,
+        Guarantee.NETWORK,
+        Guarantee.GPU_MEMORY,
     )
     not_covered = rest_of(covers)
     warning = (
@@ -45,7 +44,12 @@ class ProcessSandbox:
         return run_to_end(_launch(command, (), {}))
 
     def start(self, command: Command) -> TreeGuest:
-        return TreeGuest(lambda fds, env: _launch(command, fds, env))
+        def forked(nursery: Nursery, fds: tuple[int, ...], env: dict[str, str]) -> Launch:
+            launch = _launch(command, fds, env)
+            launch.start, launch.fork = nursery.start, Fork(module=module_of(command) or "")
+            return launch
+
+        return start(command, self.name, forked, lambda fds, env: _launch(command, fds, env))
 
 
 def _launch(command: Command, fds: tuple[int, ...], env: dict[str, str]) -> Launch:
@@ -55,6 +59,8 @@ def _launch(command: Command, fds: tuple[int, ...], env: dict[str, str]) -> Laun
     launch = Launch(argv=command.argv, cwd=command.cwd, env=environment, limits=command.limits, fds=fds)
     temporary = launch.resources.enter_context(tempfile.TemporaryDirectory(prefix="warpsmith-"))
     launch.resources.enter_context(protected(command))
+    launch.writable = (*command.writable, Path(temporary))
+    launch.syscalls = filter_program(has_sockets=True)
     launch.env = {"TMPDIR": temporary} | environment
     return launch
 

@@ -10,13 +10,23 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from signal import SIGCONT, SIGKILL
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 
 import psutil
 
 from warpsmith.core import Command, Completed, Ending, InfraError, Limits
+from warpsmith.sandbox.cgroup import pids_cgroup
 from warpsmith.sandbox.pipes import Capture, LineReader, Silence, write_all
-from warpsmith.sandbox.supervisor import BY_ITSELF, BY_MEMORY, BY_PROCESSES, BY_REQUEST, KILL_S, SIGKILL
+from warpsmith.sandbox.supervisor import (
+    BY_DISK,
+    BY_ITSELF,
+    BY_MEMORY,
+    BY_PROCESSES,
+    BY_REQUEST,
+    KILL_S,
+    remove_cgroup,
+)
 
 if TYPE_CHECKING:
     from warpsmith.sandbox.supervisor import Spec
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
 SUPERVISE = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(int(sys.argv[2]))"
 START_S = 60.0
 MARK = "WARPSMITH_TREE"
+MARK_DIGITS = 16
 REPORT_BYTES = 1 << 16
 
 
@@ -40,11 +51,21 @@ class Supervisor(Protocol):
     @property
     def stderr(self) -> IO[bytes] | None: ...
 
-    def wait(self, timeout: float) -> int:
-        """Its exit code; zero means that nothing is left of the tree. Raises subprocess.TimeoutExpired."""
+    def wait(self, timeout: float) -> object:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
         ...
 
+    def send_signal(self, signal: int) -> None: ...
+
     def kill(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """What a guest needs that is forked from a process with its modules imported, and not started."""
+
+    module: str  # `python -m` of it is what the fork goes on as
+    holder: tuple[str, ...] = ()  # a bubblewrap to run, whose namespaces it joins
 
 
 @dataclass(kw_only=True)
@@ -55,11 +76,14 @@ class Launch:
     cwd: Path
     env: dict[str, str]
     limits: Limits
+    writable: tuple[Path, ...] = ()  # folders whose growth is limited
     own_processes: int = 0  # the sandbox's, beyond the program's
     fds: tuple[int, ...] = ()  # that the program inherits; ours are closed once it runs
     no_new_privileges: bool = True
+    syscalls: bytes = b""  # a filter of system calls, for the program as it is started
     resources: ExitStack = field(default_factory=ExitStack)  # closed when the tree is gone
     start: Callable[[int, tuple[int, ...]], Supervisor] | None = None  # where not as a child of ours
+    fork: Fork | None = None  # where `start` forks the program, whatever argv
     read_end: Callable[[Completed], Completed] = lambda completed: completed  # may raise InfraError
 
 
@@ -73,7 +97,7 @@ class ProcessTree:
             InfraError: it could not be started.
         """
         self._launch = launch
-        self._mark = secrets.token_hex(8)
+        self._mark = secrets.token_hex(MARK_DIGITS // 2)
         self._completed: Completed | None = None
         self._last_words: bytes | Silence | None = None
         reader, writer = os.pipe()
@@ -127,22 +151,33 @@ class ProcessTree:
 
     def _spec(self) -> "Spec":
         launch = self._launch
+        limits = launch.limits
+        fork = launch.fork or Fork(module="")
         return {
             "argv": launch.argv,
             "cwd": str(launch.cwd),
             "env": launch.env | {MARK: self._mark},
             "fds": launch.fds,
-            "memory_bytes": launch.limits.memory_bytes,
-            "file_bytes": launch.limits.file_bytes,
-            "processes": launch.limits.processes + launch.own_processes,
+            "memory_bytes": limits.memory_bytes,
+            "file_bytes": limits.file_bytes,
+            "disk_bytes": limits.disk_bytes,
+            "disk_folders": _outermost(launch.writable),
+            "processes": limits.processes + launch.own_processes,
+            "cgroup": pids_cgroup(self._mark),
             "no_new_privileges": launch.no_new_privileges,
+            "mark": f"{MARK}={self._mark}".encode(),
+            "module": fork.module,
+            "holder": fork.holder,
+            "syscalls": launch.syscalls,
         }
 
     def _end(self, why: Ending | None, note: str) -> Completed:
         self._control.close()  # asks the supervisor to kill
-        self.has_ended(time.monotonic() + 2 * KILL_S)
+        self._supervisor.send_signal(SIGCONT)  # a program of the same user may have stopped it
+        if not self.has_ended(time.monotonic() + 2 * KILL_S):
+            self._supervisor.kill()
         wall_s = time.monotonic() - self.started_s
-        exit_code, reason = _parse(self._last_words)
+        exit_code, reason, _ = _parse(self._last_words)
         ending = Ending.SIGNALLED if exit_code < 0 else Ending.EXITED
         if reason in REASONS:
             ending, note = REASONS[reason]
@@ -160,29 +195,43 @@ class ProcessTree:
         """Make sure that neither the supervisor nor anything that it should have killed is left."""
         self._control.close()
         try:
-            exit_code = self._supervisor.wait(2 * KILL_S)
+            self._supervisor.wait(2 * KILL_S)
         except subprocess.TimeoutExpired:
             self._supervisor.kill()
-            exit_code = self._supervisor.wait(KILL_S)
-        if exit_code != 0:
+            self._supervisor.wait(KILL_S)
+        if not _parse(self._last_words).is_whole:
             _kill_marked(self._mark)
+            remove_cgroup(pids_cgroup(self._mark))
 
 
 KILLED_SUPERVISOR = "silence"
 REASONS = {
     BY_MEMORY: (Ending.OUT_OF_MEMORY, "killed: more than {limits.memory_bytes} bytes of memory"),
     BY_PROCESSES: (Ending.SIGNALLED, "killed: more than {limits.processes} processes"),
+    BY_DISK: (Ending.SIGNALLED, "killed: more than {limits.disk_bytes} bytes written to its folders"),
     # Only a program of the same user, or a machine out of memory, does this.
     KILLED_SUPERVISOR: (Ending.SIGNALLED, "killed with the process that supervised it"),
 }
 
 
-def _parse(words: bytes | Silence | None) -> tuple[int, str]:
-    """The exit code and the reason that the supervisor reported."""
+class LastWords(NamedTuple):
+    """What a supervisor said at the end."""
+
+    exit_code: int
+    reason: str
+    is_whole: bool  # whether it answers for every process of the tree
+
+
+def _parse(words: bytes | Silence | None) -> LastWords:
     match words.split() if isinstance(words, bytes) else ():
-        case [b"end", status, reason] if reason.decode() in (BY_ITSELF, BY_REQUEST, *REASONS):
-            return os.waitstatus_to_exitcode(int(status)), reason.decode()
-    return -SIGKILL, KILLED_SUPERVISOR
+        case [b"end", status, reason, adopts] if reason.decode() in (BY_ITSELF, BY_REQUEST, *REASONS):
+            return LastWords(os.waitstatus_to_exitcode(int(status)), reason.decode(), adopts == b"1")
+    return LastWords(-SIGKILL, KILLED_SUPERVISOR, is_whole=False)
+
+
+def _outermost(folders: tuple[Path, ...]) -> tuple[str, ...]:
+    real = {folder.resolve() for folder in folders}
+    return tuple(str(folder) for folder in sorted(real) if real.isdisjoint(folder.parents))
 
 
 def run_to_end(launch: Launch) -> Completed:

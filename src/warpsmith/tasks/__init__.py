@@ -3,10 +3,11 @@
 from warpsmith.core import Task, UsageError
 from warpsmith.tasks.base import CPU_SCALE, Request, TaskSource
 from warpsmith.tasks.file import FileSource
+from warpsmith.tasks.judging import judged_as
 from warpsmith.tasks.module import ModuleSource
 from warpsmith.tasks.scale import checked_scale
 
-__all__ = ["CPU_SCALE", "SOURCES", "Request", "TaskSource", "load_task"]
+__all__ = ["CPU_SCALE", "SOURCES", "Request", "TaskSource", "judged_as", "load_task"]
 
 SOURCES: dict[str, TaskSource] = {"module": ModuleSource(), "file": FileSource()}
 

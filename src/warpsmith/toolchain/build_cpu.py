@@ -6,7 +6,7 @@ resource report is then real, and what is no CUDA fails here as it would on a GP
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -58,7 +58,7 @@ class HostBuilder:
         )
 
     def compile(self, sources: Sources, workplace: Workplace) -> Compiled | BuildFailed | NotRunnable:
-        if (reason := _unsupported(sources)) is not None:
+        if (reason := unsupported_in(sources)) is not None:
             return NotRunnable(device=self.device.name, reason=reason)
         write_sources(
             {path: cpu.translate(text) for path, text in sources.items()}, workplace.folder / TRANSLATED
@@ -202,7 +202,7 @@ class HostBuilder:
         return (folder / TRANSLATED, folder / SOURCE, folder, cpu.INCLUDE, *toolkit)
 
 
-def _unsupported(sources: Sources) -> str | None:
+def unsupported_in(sources: Mapping[str, str]) -> str | None:
     """The first construct that this device cannot execute, with its place."""
     for path, text in sources.items():
         for found in cpu.unsupported(text):

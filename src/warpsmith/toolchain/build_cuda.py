@@ -29,17 +29,17 @@ class NvccBuilder:
         return (self.nvcc.version, self.host.version, *self._compiler().argv[1:], *self._linker().argv[1:])
 
     def compile(self, sources: Sources, workplace: Workplace) -> Compiled | BuildFailed:
-        needed = self._needed_libraries(sources)
+        needed = self.needed_libraries(sources)
         steps = [self._compilation(unit, sources, workplace) for unit in units(sources)]
         compiled = workplace.run(steps)
         failed = [completed.stderr for completed in compiled if not completed.is_success]
         if failed:
-            return self._failure("\n".join(failed), workplace)
+            return self.failure("\n".join(failed), workplace)
         (linked,) = workplace.run([self._link(steps, needed, workplace)])
         if not linked.is_success:
-            return self._failure(linked.stderr, workplace)
+            return self.failure(linked.stderr, workplace)
         said = "\n".join(completed.stderr for completed in compiled)
-        return Compiled(resources=demangled(parse_ptxas(said)), log=warnings(said, self._roots(workplace)))
+        return Compiled(resources=demangled(parse_ptxas(said)), log=warnings(said, self.roots(workplace)))
 
     def _compiler(self) -> Tool:
         return nvcc_tool(self.nvcc, self.host, ("-c", gencode(self.arch), *COMPILE_FLAGS))
@@ -58,18 +58,18 @@ class NvccBuilder:
             label=unit,
             output=workplace.folder / "objects" / f"{unit}.o",
             inputs=(plain(unit),),
-            options=tuple(self._extra_includes(sources)),
+            options=tuple(self.extra_includes(sources)),
             cwd=workplace.folder / SOURCE,
         )
 
-    def _extra_includes(self, sources: Sources) -> Iterator[str]:
+    def extra_includes(self, sources: Sources) -> Iterator[str]:
         """Folders of headers that lie outside the toolkit, searched after it: the wheels' cuBLAS."""
         for header in _included(sources):
             found = self.nvcc.header(header)
             if found is not None and self.nvcc.root not in found.parents:
                 yield from ("-isystem", str(found.parent))
 
-    def _needed_libraries(self, sources: Sources) -> tuple[Path, ...]:
+    def needed_libraries(self, sources: Sources) -> tuple[Path, ...]:
         """The CUDA runtime and what the headers ask for. Raises EnvironmentMissing if one is absent."""
         headers = _included(sources)
         names = ["cudart", *dict.fromkeys(LIBRARIES[header] for header in headers)]
@@ -104,14 +104,14 @@ class NvccBuilder:
             cwd=workplace.folder,
         )
 
-    def _failure(self, log: str, workplace: Workplace) -> BuildFailed:
+    def failure(self, log: str, workplace: Workplace) -> BuildFailed:
         """The candidate's failure, once the compiler has shown that an empty program passes."""
         if not self._is_sound:
             check_tool(self._compiler(), workplace)
             self._is_sound = True
-        return BuildFailed(log=errors(log, self._roots(workplace), {}))
+        return BuildFailed(log=errors(log, self.roots(workplace), {}))
 
-    def _roots(self, workplace: Workplace) -> tuple[Path, ...]:
+    def roots(self, workplace: Workplace) -> tuple[Path, ...]:
         return (workplace.folder / SOURCE, workplace.folder, *self.nvcc.include_folders)
 
 

@@ -61,7 +61,10 @@ PROGRAMS = (
     ),
     _Program(
         name="compute-sanitizer",
-        patterns=(),
+        patterns=(
+            "/usr/local/cuda*/bin/compute-sanitizer",
+            "/usr/local/cuda*/compute-sanitizer/compute-sanitizer",
+        ),
         fix=TOOLKIT,
         needed_for="out-of-bounds accesses and races on a GPU",
     ),
@@ -72,6 +75,12 @@ def inventory() -> tuple[Finding, ...]:
     """Every tool that this project can use, found or not, the needed ones first."""
     nvcc = find_nvcc()
     return (_host(), _nvcc(nvcc), _cublas(nvcc), *(_program(program, nvcc) for program in PROGRAMS))
+
+
+def find_program(name: str) -> Path | None:
+    """Where one of PROGRAMS is, if this machine has it."""
+    program = next(program for program in PROGRAMS if program.name == name)
+    return next(_present(_candidates(program, find_nvcc())), None)
 
 
 def _host() -> Finding:

@@ -9,6 +9,7 @@ from warpsmith.device.cpu.declarations import (
 )
 from warpsmith.device.cpu.launches import rewrite_launches
 from warpsmith.device.cpu.tokens import Edits, Source
+from warpsmith.device.cpu.torch_names import rewrite_torch_names
 
 
 def translate(text: str) -> str:
@@ -21,4 +22,5 @@ def translate(text: str) -> str:
     rewrite_linkage(source, edits, is_namespace)
     rewrite_bounds(source, edits)
     rewrite_attributes(source, edits)
+    rewrite_torch_names(source, edits)
     return edits.apply(text)

@@ -1,11 +1,11 @@
 """Does it compile?"""
 
-from warpsmith.core import BuildFailed, NotRunnable
+from warpsmith.core import BuildFailed, NotRunnable, Rejected
 from warpsmith.judge.trial import Trial
 from warpsmith.toolchain import Build
 
 
-def check(trial: Trial) -> BuildFailed | NotRunnable | None:
+def check(trial: Trial) -> Rejected | BuildFailed | NotRunnable | None:
     match trial.toolchain.build(trial.candidate):
         case Build() as build:
             trial.build = build

@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 
 from warpsmith.core import Crashed, InfraError, Rejected, TimedOut, Wrong
+from warpsmith.judge.gates.load import flags_left
 from warpsmith.judge.protocol import Compare, Compared, Computed, Forward, Lend, Lent, Ran, TooLarge
 from warpsmith.judge.trial import Answer, Trial
 
@@ -51,7 +52,7 @@ def lend(trial: Trial, call: int, case: int) -> Path:
     if trial.device.kind == "cuda":
         return pristine
     path = trial.guest.exchange / f"inputs-{call}"
-    _copy(pristine, path)
+    copy(pristine, path)
     return path
 
 
@@ -82,7 +83,10 @@ def _run(trial: Trial, call: int, case: int) -> Failed | None:
     answer = trial.guest.ask(request, (Ran, TooLarge), stage="forward", limit_s=trial.config.limits.forward_s)
     match answer:
         case Ran():
-            failure = _trespass(answer)
+            failure = _trespass(answer, is_first=call == 0)
+            if call == 0 and answer.computed:
+                names = ", ".join(item.operator for item in answer.computed)
+                trial.advice.append(f"in its first call it lets torch compute {names}")
             if failure is None:
                 trial.answers.append(Answer(call=call, compared=compare(trial, outputs, case, given)))
                 if held is not None:
@@ -97,9 +101,13 @@ def _run(trial: Trial, call: int, case: int) -> Failed | None:
             return failure
 
 
-def _trespass(ran: Ran) -> Rejected | Wrong | None:
-    if ran.computed:
+def _trespass(ran: Ran, *, is_first: bool) -> Rejected | Wrong | None:
+    # In the first call a program may still make of its weights what it then keeps. Later answers are its
+    # kernels' own.
+    if ran.computed and not is_first:
         return _torch_computes(ran.computed)
+    if ran.flipped:
+        return flags_left(ran.flipped)
     if ran.changed_inputs:
         which = ", ".join(map(str, ran.changed_inputs))
         message = f"tensor {which} of the inputs was written to; forward must leave its inputs as they are"
@@ -122,7 +130,8 @@ def _torch_computes(computed: tuple[Computed, ...]) -> Rejected:
     )
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy(source: Path, target: Path) -> None:
+    """Give a guest inputs of its own, which it may write to."""
     # The folder is the guest's, which may have put a link there: it is replaced, never followed.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:

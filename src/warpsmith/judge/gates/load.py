@@ -3,7 +3,7 @@
 import shutil
 
 from warpsmith.core import Crashed, InfraError, Rejected, TimedOut, Wrong
-from warpsmith.judge.protocol import Load, Loaded, WeightsDiffer
+from warpsmith.judge.protocol import Load, Loaded, Regime, WeightsDiffer
 from warpsmith.judge.trial import Trial
 
 MAX_NAMES = 8
@@ -25,15 +25,27 @@ def check(trial: Trial) -> Crashed | TimedOut | Rejected | Wrong | None:
         inputs=subject.inputs,
         device=trial.device.kind,
         makes_on_device=subject.facts.makes_on_device,
+        regime=Regime.of(subject.task),
     )
     answer = guest.ask(request, (Loaded, WeightsDiffer), stage="load", limit_s=trial.config.limits.load_s)
     match answer:
-        case Loaded():
-            return None
+        case Loaded(flipped=flipped):
+            return flags_left(flipped) if flipped else None
         case WeightsDiffer():
             return Wrong(what="weights", message=_message(answer))
         case failure:
             return failure
+
+
+def flags_left(flipped: tuple[str, ...]) -> Rejected:
+    """The verdict on a program that leaves torch's settings otherwise than the judge pinned them."""
+    return Rejected(
+        rule="flags",
+        where="model_new.py",
+        message=f"the program changes torch's settings for the whole process: {'; '.join(flipped)}. The "
+        "task's precision policy sets them, the same for reference and candidate; change them inside forward "
+        "alone, and put them back",
+    )
 
 
 def _hand_over(trial: Trial) -> None:

@@ -1,6 +1,6 @@
 """Are its answers the reference's?"""
 
-from warpsmith.core import Accuracy, Wrong
+from warpsmith.core import Accuracy, PrecisionClass, Wrong
 from warpsmith.judge.trial import Answer, Trial
 
 REUSED = (
@@ -26,6 +26,8 @@ def check(trial: Trial) -> Wrong | None:
         allowed=worst.allowed,
         has_truth=trial.subject.facts.has_truth,
     )
+    classes = [item.precision for item in compared if item.precision is not None]
+    trial.precision = max(classes, key=list(PrecisionClass).index, default=None)
     return None
 
 

@@ -1,6 +1,5 @@
 """How many kernels a candidate launches, and on the cpu device what they move."""
 
-import ctypes
 import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
@@ -8,60 +7,58 @@ from typing import Any
 
 import torch
 
+from warpsmith.judge.guest.graphs import captured
+from warpsmith.judge.guest.memory import poisoned
 from warpsmith.judge.model import Launch, Unit
+from warpsmith.judge.oracle.record import record
 from warpsmith.judge.protocol import Counted
 
 HALVES = (torch.float16, torch.bfloat16)
 OWN = ("counters", "reset_counters")
-WORKING_NODES = (0, 1, 2)  # CU_GRAPH_NODE_TYPE_: KERNEL, MEMCPY, MEMSET
 
 
 def on_cpu(call: Callable[[], object]) -> Counted:
-    """A record a launcher call, from the extension's counters."""
+    """A record a launcher call, from the extension's counters, and one an operator of torch's that works."""
     extension = sys.modules.get("cuda_extension")
     if extension is None:
-        call()
-        return Counted(launches=(), num_launches=0)
-    record: list[Launch] = []
+        return _counted(record(call, []).launches)
+    own: list[Launch] = []
     launchers = {
         name: value for name, value in vars(extension).items() if _is_launcher(extension, name, value)
     }
-    replaced = {name: _recording(extension, launcher, record) for name, launcher in launchers.items()}
+    replaced = {name: _recording(extension, launcher, own) for name, launcher in launchers.items()}
     _exchange(launchers, replaced)
+    extension.reset_counters()
     try:
-        call()
+        with poisoned():  # as when answers are compared, or the program could tell the difference by that
+            done = record(call, [])
     finally:
         _exchange(replaced, launchers)
-    return Counted(launches=tuple(record), num_launches=sum(launch.kernels for launch in record))
+    return _counted((*own, *_unnamed(extension, own), *done.launches))
+
+
+def _unnamed(extension: ModuleType, own: list[Launch]) -> tuple[Launch, ...]:
+    """What launchers did that were called by references that could not be exchanged: in a dict, or kept."""
+    counts = extension.counters()
+    kernels = counts["launches"] - sum(launch.kernels for launch in own)
+    num_bytes = counts["bytes"] - sum(launch.num_bytes for launch in own)
+    flops = counts["library_flops"] - sum(launch.flops for launch in own)
+    if not kernels and not flops:
+        return ()
+    return (Launch(name=extension.__name__, num_bytes=num_bytes, flops=flops, kernels=kernels),)
+
+
+def _counted(found: tuple[Launch, ...]) -> Counted:
+    return Counted(launches=found, num_launches=sum(launch.kernels for launch in found))
 
 
 def on_cuda(call: Callable[[], object]) -> Counted:
-    """The number of kernels, copies and fills, from a CUDA graph of one call; None if it cannot be captured.
+    """The number of kernels, copies and fills, from a CUDA graph of one call; None if it holds none.
 
     A profiler would tell more, but takes seconds to start and slows what runs after it.
     """
-    graph = torch.cuda.CUDAGraph(keep_graph=True)
-    try:
-        with torch.cuda.graph(graph):
-            call()
-    except RuntimeError:  # it synchronizes, or makes a library's handle: legal, but not in a graph
-        return Counted(launches=(), num_launches=None)
-    return Counted(launches=(), num_launches=_num_working_nodes(graph.raw_cuda_graph()))
-
-
-def _num_working_nodes(graph: int) -> int:
-    driver = ctypes.CDLL("libcuda.so.1")
-    count = ctypes.c_size_t()
-    driver.cuGraphGetNodes(ctypes.c_void_p(graph), None, ctypes.byref(count))
-    nodes = (ctypes.c_void_p * count.value)()
-    driver.cuGraphGetNodes(ctypes.c_void_p(graph), nodes, ctypes.byref(count))
-    return sum(_node_type(driver, node) in WORKING_NODES for node in nodes)
-
-
-def _node_type(driver: ctypes.CDLL, node: int | None) -> int:
-    kind = ctypes.c_int()
-    driver.cuGraphNodeGetType(ctypes.c_void_p(node), ctypes.byref(kind))
-    return kind.value
+    graph = captured(call)
+    return Counted(launches=(), num_launches=(graph and graph.num_working_nodes) or None)
 
 
 def _is_launcher(extension: ModuleType, name: str, value: object) -> bool:
@@ -70,14 +67,14 @@ def _is_launcher(extension: ModuleType, name: str, value: object) -> bool:
 
 
 def _recording(
-    extension: ModuleType, launcher: Callable[..., object], record: list[Launch]
+    extension: ModuleType, launcher: Callable[..., object], found: list[Launch]
 ) -> Callable[..., object]:
     def call(*args: Any, **kwargs: Any) -> object:
-        extension.reset_counters()
+        before = extension.counters()
         answer = launcher(*args, **kwargs)
-        counts = extension.counters()
+        counts = {name: count - before[name] for name, count in extension.counters().items()}
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
-        record.append(
+        found.append(
             Launch(
                 name=launcher.__name__,
                 num_bytes=counts["bytes"],

@@ -9,7 +9,7 @@ import torch
 
 from warpsmith.judge.tensorfile import changed, leaves
 
-DELAY_CYCLES = 2_000_000  # about a millisecond: longer than a program takes to launch its kernels
+DELAY_CYCLES = 4_000_000  # about two milliseconds: longer than a program takes to launch its kernels
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def arriving_late(inputs: list[Any]) -> list[Any]:
     The copies are made in the order of the current stream. Work on another stream that does not wait for it
     reads NaN, as it would read anything at all in a program where the inputs come from an earlier kernel.
     """
-    late = changed(inputs, _poison)
+    late: list[Any] = changed(inputs, _poison)
     torch.cuda._sleep(DELAY_CYCLES)
     for target, source in zip(leaves(late), leaves(inputs), strict=True):
         target.copy_(source)

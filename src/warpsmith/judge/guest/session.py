@@ -1,10 +1,9 @@
 """One candidate's life in the guest: loaded, called, counted, timed."""
 
 import importlib
-import itertools
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,15 @@ import torch
 
 from warpsmith.judge.arena import Arena, ArenaError
 from warpsmith.judge.fingerprint import Fingerprint, changed_names, fingerprint, fingerprints
-from warpsmith.judge.guest import launches
+from warpsmith.judge.guest import coverage, inline, launches, trespass
 from warpsmith.judge.guest.failures import is_ours, last_words
 from warpsmith.judge.guest.memory import arriving_late, poisoned
 from warpsmith.judge.guest.operators import OperatorWatch
+from warpsmith.judge.guest.program import Program, Settings
+from warpsmith.judge.guest.timing import Timing
 from warpsmith.judge.protocol import (
+    Ablate,
+    Ablated,
     Broken,
     Count,
     Counted,
@@ -27,19 +30,20 @@ from warpsmith.judge.protocol import (
     Hello,
     Load,
     Loaded,
+    Observe,
+    Observed,
+    Place,
     Prepare,
     Prepared,
     Raised,
     Ran,
     Ready,
+    Show,
     Time,
-    Timed,
     TooLarge,
     Warm,
-    Warmed,
     WeightsDiffer,
 )
-from warpsmith.judge.stopwatch import Stopwatch
 from warpsmith.judge.tensorfile import TensorFile, changed, leaves, room_for, total_bytes, write
 
 ANSWER, HELD = 0, 1  # parts of the arena
@@ -49,22 +53,26 @@ class Session:
     """Answers requests. Everything but `Hello` comes after `Load`."""
 
     def __init__(self) -> None:
+        self._timing = Timing(self._fresh_inputs, self._put)
         self._answers: dict[type, Callable[[Any], GuestAnswer]] = {
             Hello: self._ready,
             Prepare: self._prepared,
             Load: self._loaded,
             Forward: self._ran,
+            Observe: self._observed,
+            Ablate: self._ablated,
             Count: self._counted,
-            Warm: self._warmed,
-            Time: self._timed,
+            Place: self._timing.place,
+            Warm: lambda request: self._timing.warm(request, self._call),
+            Time: lambda request: self._timing.time(request, self._call),
+            Show: self._timing.show,
         }
         self._load: Load
         self._arena: Arena | None = None
-        self._model: torch.nn.Module
+        self._program: Program
+        self._settings: Settings
         self._weights: dict[str, Fingerprint] = {}
         self._previous: object = None
-        self._stopwatch: Stopwatch
-        self._input_sets: Iterator[Any]
 
     def answer(self, request: GuestRequest) -> GuestAnswer:
         try:
@@ -81,7 +89,7 @@ class Session:
         return Ready(python=sys.version.split()[0], torch=torch.__version__)
 
     def _prepared(self, request: Prepare) -> Prepared:
-        torch.zeros(1, device="cuda")
+        torch.cuda._sleep(1)
         try:
             self._arena = None if request.loan is None else Arena.borrowed(request.loan)
         except ArenaError as error:
@@ -91,9 +99,11 @@ class Session:
     def _loaded(self, request: Load) -> Loaded | WeightsDiffer:
         self._load = request
         warnings.simplefilter("ignore")  # what a candidate warns of is nobody's business
-        torch.set_float32_matmul_precision("highest")
+        self._settings = Settings(request)
         sys.dont_write_bytecode = True
         sys.path[:0] = [str(request.extension), str(request.candidate)]
+        inline.install(request.candidate, inline.prebuilt)
+        trespass.guard(request.candidate)
         model_class = importlib.import_module("model_new").ModelNew
         with TensorFile(request.arguments) as file:
             arguments = self._placed(file.read_all())
@@ -101,14 +111,14 @@ class Session:
             model = model_class(*arguments)
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"ModelNew must be a torch.nn.Module; it is a {type(model).__name__}")
-        self._model = model.to(request.device).eval()
+        self._program = Program(model, request)
         with TensorFile(request.weights) as file:
             answer = self._take_weights(file.map_private())
         self._synchronize()
         return answer
 
     def _take_weights(self, weights: dict[str, torch.Tensor]) -> Loaded | WeightsDiffer:
-        own = self._model.state_dict()
+        own = self._program.model.state_dict()
         common = [name for name in weights if name in own]
         reshaped = tuple(
             f"{name}: {_shape(own[name])} instead of {_shape(weights[name])}"
@@ -119,17 +129,20 @@ class Session:
         unexpected = tuple(name for name in own if name not in weights)
         if missing or unexpected or reshaped:
             return WeightsDiffer(missing=missing, unexpected=unexpected, reshaped=reshaped)
-        self._model.load_state_dict(weights)
-        self._weights = {name: fingerprint(tensor) for name, tensor in self._model.state_dict().items()}
-        return Loaded()
+        self._program.take(weights)
+        self._weights = {name: fingerprint(tensor) for name, tensor in self._program.fixed().items()}
+        return Loaded(flipped=self._settings.flipped())
 
     def _ran(self, request: Forward) -> Ran | TooLarge:
         inputs = self._fresh_inputs(request.inputs)
         before = self._input_fingerprints(inputs)
         if request.is_late and self._load.device == "cuda":
             inputs = arriving_late(inputs)
+        call = self._program.begin(inputs)
         with poisoned(), OperatorWatch(self._load.candidate) as watch:
-            outputs = self._model(*inputs)
+            call.run()
+        with poisoned():
+            outputs = call.answer()
         if request.held is not None:
             self._put(request.held, self._previous, HELD)
         self._previous = outputs
@@ -143,38 +156,69 @@ class Session:
         changes = enumerate(zip(before, after, strict=True))
         return Ran(
             changed_inputs=tuple(index for index, (old, new) in changes if old != new),
-            changed_parameters=changed_names(self._weights, self._model.state_dict()),
+            changed_parameters=changed_names(self._weights, self._program.fixed()),
             computed=tuple(watch.computed.values()),
+            flipped=self._settings.flipped(),
+        )
+
+    def _observed(self, request: Observe) -> Observed:
+        watch = OperatorWatch(self._load.candidate)
+        subject = self._subject(request.inputs, watch)
+        kernels = subject.kernels(with_profiler=request.with_profiler)
+        return Observed(kernels=kernels, libraries=(*watch.libraries, *subject.libraries()))
+
+    def _ablated(self, request: Ablate) -> Ablated:
+        taken: list[Any] = []
+
+        def take(answer: Any) -> None:
+            if room_for(answer) <= request.max_bytes:
+                taken.append(answer)
+                self._put(request.outputs, answer)
+                self._synchronize()
+
+        own_share = None
+        try:
+            own_share = self._subject(request.inputs).ablate(request.how, request.own_kernels, take)
+        except coverage.Unreachable:
+            return Ablated(is_possible=False)
+        # A program goes by what its kernels gave, and may say so in any way.
+        except Exception:  # noqa: BLE001
+            return Ablated(is_possible=not taken)
+        return Ablated(is_possible=True, has_answer=bool(taken), own_share=own_share)
+
+    def _subject(self, inputs: Path, watch: OperatorWatch | None = None) -> coverage.Subject:
+        given = self._fresh_inputs(inputs)
+
+        def call() -> Any:
+            begun = self._program.begin(given)
+            with watch or nullcontext():
+                begun.run()
+                return begun.answer()
+
+        return coverage.Subject(
+            call=call,
+            model=self._program.model,
+            folder=self._load.extension,
+            is_cpu=self._load.device == "cpu",
         )
 
     def _counted(self, request: Count) -> Counted:
-        inputs = self._fresh_inputs(request.inputs)
-        if self._load.device == "cpu":
-            return launches.on_cpu(lambda: self._model(*inputs))
-        return launches.on_cuda(lambda: self._model(*inputs))
+        call = self._timing.holding(self._call, self._fresh_inputs(request.inputs))
+        return launches.on_cpu(call) if self._load.device == "cpu" else launches.on_cuda(call)
 
-    def _warmed(self, request: Warm) -> Warmed:
-        self._previous = None
-        self._input_sets = itertools.cycle([self._fresh_inputs(path) for path in self._load.inputs])
-        self._stopwatch = Stopwatch(request.flush_bytes)
-        return Warmed(call_us=self._stopwatch.warm_up(self._call, request.warm_up_ms))
-
-    def _timed(self, request: Time) -> Timed:
-        return Timed(samples_us=self._stopwatch.samples_us(self._call, request.calls))
-
-    def _call(self) -> object:
-        return self._model(*next(self._input_sets))
+    def _call(self, inputs: list[Any]) -> object:
+        return self._program.timed(inputs)
 
     def _fresh_inputs(self, path: Path) -> list[Any]:
         """New tensors, in memory of the judge's where there is any, so that it sees what is done to them."""
-        with TensorFile(path, self._arena and self._arena.memory) as file:
-            if self._load.device == "cpu" or self._arena is not None:
+        with TensorFile(path, self._arena.memory if self._arena else None) as file:
+            if self._load.device == "cpu" or file.is_lent:
                 return list(file.map_shared())
             return list(self._placed(file.map_private()))
 
     def _put(self, path: Path, answer: object, part: int = ANSWER) -> None:
         """Hand an answer over: a file, with its tensors in the arena if there is one."""
-        write(path, answer, self._arena and self._arena.answers(part))
+        write(path, answer, self._arena.answers(part) if self._arena else None)
 
     def _input_fingerprints(self, inputs: list[Any]) -> tuple[Fingerprint, ...]:
         # Where no arena could be lent, a GPU's inputs lie in this process alone: its word has to be taken.

@@ -8,11 +8,18 @@ from functools import partial
 import torch
 
 from warpsmith.core import Precision, Tolerance
+from warpsmith.judge.oracle.choices import Choice
+from warpsmith.judge.oracle.rounding import Rounding
 
 BLOCK = 1 << 22
 ROW_FLOOR = 1e-3  # a row much smaller than the whole is measured against the whole
 
 TF32_EPS = 2.0**-10
+TIMES_TF32 = 2.5
+MOST_TF32_EPS = 16.0  # rounding may flip a comparison in a task, and must not excuse everything
+HALF_OVER_SUMS = 4.0
+PLAIN_HALF_ERROR = 2.0**-6  # beyond it a task blows rounding up, also that of an honest program
+LEAST_OF_SUMS = 8.0
 
 # What is allowed where no float64 truth can be had, in machine epsilons, by the element's size in bytes: the
 # reference's own error is unknown then, and a sum of a few thousand products in another order stays within
@@ -30,6 +37,8 @@ class Target:
     shape: tuple[int, ...]
     device: str
     has_truth: bool
+    other: torch.Tensor | None = None  # an integer or boolean answer that is as right, element by element
+    choice: Choice | None = None  # for an index: what it points into
 
     @property
     def is_exact(self) -> bool:
@@ -42,19 +51,28 @@ class Deviation:
     """How far an answer is off. Indices are into the flattened answer."""
 
     error: float
+    sum_of_squares: float = 0.0  # of all elements' errors, where they are finite
+    num_elements: int = 0
     num_wrong: int = 0
     num_nan: int = 0  # among the wrong
     worst: int = 0
     first: int = 0
     last: int = 0
 
+    @property
+    def rms(self) -> float:
+        """The root mean square of all errors: one wrong element hardly moves it, other arithmetic does."""
+        return math.sqrt(self.sum_of_squares / self.num_elements) if self.num_elements else 0.0
+
     def halved(self) -> "Deviation":
         """The same with indices of complex numbers instead of their parts."""
         return replace(self, worst=self.worst // 2, first=self.first // 2, last=self.last // 2)
 
 
-def target(reference: torch.Tensor, truth: torch.Tensor | None) -> Target:
+def target(reference: torch.Tensor, truth: torch.Tensor | None, choice: Choice | None = None) -> Target:
     """What an answer is held against, from the reference's answer and its float64 twin."""
+    if not (reference.is_floating_point() or reference.is_complex()):
+        return _exact_target(reference, truth, choice)
     is_finite = bool(finite(reference).all())
     return Target(
         value=reference if truth is None else truth,
@@ -64,6 +82,33 @@ def target(reference: torch.Tensor, truth: torch.Tensor | None) -> Target:
         device=reference.device.type,
         has_truth=truth is not None,
     )
+
+
+def _exact_target(reference: torch.Tensor, truth: torch.Tensor | None, choice: Choice | None) -> Target:
+    is_alike = truth is not None and (truth.dtype, truth.shape) == (reference.dtype, reference.shape)
+    return Target(
+        value=reference,
+        nonfinite=None,
+        dtype=reference.dtype,
+        shape=tuple(reference.shape),
+        device=reference.device.type,
+        has_truth=False,
+        other=truth if is_alike and truth is not None and not torch.equal(truth, reference) else None,
+        choice=choice,
+    )
+
+
+def settled(expected: Target, answer: torch.Tensor) -> torch.Tensor:
+    """`answer` with the reference's own in place of every choice that is as right (see `choices`)."""
+    if expected.other is None and expected.choice is None:
+        return answer
+    differs = answer != expected.value
+    if not bool(differs.any()):
+        return answer
+    is_right = torch.zeros_like(differs) if expected.other is None else answer == expected.other
+    if expected.choice is not None:
+        is_right |= expected.choice.is_as_right(answer, expected.value)
+    return torch.where(is_right, expected.value, answer)
 
 
 def is_usable_truth(reference: torch.Tensor, truth: torch.Tensor) -> bool:
@@ -89,18 +134,43 @@ def finite(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def allowed_error(
-    dtype: torch.dtype, reference_error: float, tolerance: Tolerance, precision: Precision, *, has_truth: bool
+    dtype: torch.dtype,
+    reference_error: float,
+    tolerance: Tolerance,
+    precision: Precision,
+    *,
+    has_truth: bool,
+    rounding: Rounding | None = None,
 ) -> float:
-    """The largest error that an answer of `dtype` may have."""
+    """The largest error that an answer of `dtype` may have; `rounding` is None where none could be tried.
+
+    A sum of n terms may be off by sqrt(n) epsilons, since that is what adding them one by one does, however
+    exactly the reference adds; by more where a task blows rounding up, as a gradient does that cancels to
+    nothing. But not by so much that half precision would pass, as long as that can be told from a program
+    that adds its blocks' sums one by one.
+    """
     if not (dtype.is_floating_point or dtype.is_complex):
         return 0.0
     eps = torch.finfo(dtype).eps
-    if precision is Precision.TF32:
-        eps = max(eps, TF32_EPS)
+    least = tolerance.floor_eps * eps
     if not has_truth:
         size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
-        return max(EPS_WITHOUT_TRUTH[size] * torch.finfo(dtype).eps, tolerance.floor_eps * eps)
-    return max(tolerance.times_reference * reference_error, tolerance.floor_eps * eps)
+        least = max(least, EPS_WITHOUT_TRUTH[size] * eps)
+    elif rounding is None:
+        least = max(least, tolerance.times_reference * reference_error)
+    else:
+        own = reference_error if precision is Precision.REFERENCE else rounding.exact_max
+        in_sums = math.sqrt(rounding.length) * eps * max(rounding.half_max / PLAIN_HALF_ERROR, 1.0)
+        in_sums = min(in_sums, max(rounding.half_max / HALF_OVER_SUMS, in_sums / LEAST_OF_SUMS))
+        least = max(least, tolerance.times_reference * own, in_sums)
+    return least if precision is Precision.REFERENCE else max(least, _in_tf32(reference_error, rounding))
+
+
+def _in_tf32(reference_error: float, rounding: Rounding | None) -> float:
+    """Twice what the reference's own TF32 does, or TF32's worst with room for what lies between operators."""
+    if rounding is None:
+        return MOST_TF32_EPS / 2 * TF32_EPS
+    return max(min(TIMES_TF32 * rounding.tf32_max, MOST_TF32_EPS * TF32_EPS), 2 * reference_error)
 
 
 def deviation(expected: Target, answer: torch.Tensor, allowed: float = math.inf) -> Deviation:
@@ -145,6 +215,8 @@ def _merged(found: Deviation, block: Deviation) -> Deviation:
     is_worse = block.error > found.error
     return Deviation(
         error=max(block.error, found.error),
+        sum_of_squares=found.sum_of_squares + block.sum_of_squares,
+        num_elements=found.num_elements + block.num_elements,
         num_wrong=found.num_wrong + block.num_wrong,
         num_nan=found.num_nan + block.num_nan,
         worst=block.worst if is_worse else found.worst,
@@ -159,11 +231,15 @@ def _of_block(
     """The deviation of one block; `where` turns a position in it into one in the whole."""
     worst = int(errors.argmax())
     error = float(errors.reshape(-1)[worst])
+    squares = float(torch.where(torch.isfinite(errors), errors, 0.0).square().sum())
+    size = errors.numel()
     if error <= allowed:
-        return Deviation(error=error, worst=where(worst))
+        return Deviation(error=error, sum_of_squares=squares, num_elements=size, worst=where(worst))
     positions = (errors > allowed).reshape(-1).nonzero()
     return Deviation(
         error=error,
+        sum_of_squares=squares,
+        num_elements=size,
         num_wrong=len(positions),
         num_nan=int(torch.isnan(y.reshape(-1)[positions]).sum()),
         worst=where(worst),

@@ -44,13 +44,17 @@ class Record:
     launches: tuple[Launch, ...]
     memory: tuple[Memory, ...]
     read_bytes: int  # of inputs and parameters that a kernel read, each once
+    input_bytes: int  # of inputs alone: what is made of parameters may be made ahead
     written_bytes: int  # of outputs, each once
 
 
-def record(call: Callable[[], object], sources: list[torch.Tensor]) -> Record:
-    """Run `call` once; `sources` are its inputs and parameters."""
+def record(call: Callable[[], object], sources: list[torch.Tensor], *, num_inputs: int = 0) -> Record:
+    """Run `call` once; `sources` are its inputs, `num_inputs` of them, and then its parameters."""
     recorder = _Recorder()
-    for tensor in sources:
+    for tensor in sources[:num_inputs]:
+        recorder.piece(tensor)
+    num_input_pieces = len(recorder.sizes)
+    for tensor in sources[num_inputs:]:
         recorder.piece(tensor)
     num_sources = len(recorder.sizes)
     with recorder:
@@ -60,6 +64,7 @@ def record(call: Callable[[], object], sources: list[torch.Tensor]) -> Record:
         launches=tuple(recorder.launches),
         memory=tuple(Memory(num_bytes=size, is_output=i in written) for i, size in enumerate(recorder.sizes)),
         read_bytes=sum(size for piece, size in recorder.reads.items() if piece < num_sources),
+        input_bytes=sum(size for piece, size in recorder.reads.items() if piece < num_input_pieces),
         written_bytes=sum(size for piece, size in written.items() if piece >= num_sources),
     )
 
@@ -110,7 +115,7 @@ class _Recorder(OperatorListener):
             reads[table] = min(reads[table], sum(writes.values()))
         for piece, size in reads.items():
             self.reads[piece] = max(size, self.reads.get(piece, 0))
-        flops = _flops(run)
+        flops = flops_of(run)
         self.launches.append(
             Launch(
                 name=name,
@@ -132,7 +137,8 @@ def _tensors(tree: object) -> Iterator[torch.Tensor]:
     return (leaf for leaf in tree_iter(tree) if isinstance(leaf, torch.Tensor))
 
 
-def _flops(run: Run) -> int:
+def flops_of(run: Run) -> int:
+    """Of a library operator, by torch's own count; 0 for any other."""
     formula = flop_registry.get(run.operator.overloadpacket)
     return int(formula(*run.args, **run.kwargs, out_val=run.out)) if formula is not None else 0
 

@@ -15,10 +15,17 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from warpsmith.judge.tensorfile import changed, foreign_type
+from warpsmith.core import Dtype
+from warpsmith.judge.calls import Caller, cast, cast_model, floating
+from warpsmith.judge.oracle.compare import finite
+from warpsmith.judge.protocol import Regime
+from warpsmith.judge.tensorfile import changed, foreign_type, leaves
 
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
 HOLDS = "tensors, numbers, text, None, and lists, tuples and dicts of them"
+
+PLAIN = Regime()
+COTANGENTS = 1 << 40  # added to a set's seed to draw them
 
 T = TypeVar("T")
 
@@ -30,16 +37,25 @@ class TaskProblem(Exception):
 class Reference:
     """Raises TaskProblem, at construction and from each method, for what the task's own code does wrong."""
 
-    def __init__(self, source: Path, device: str, seed: int) -> None:
+    def __init__(self, source: Path, device: str, seed: int, regime: Regime = PLAIN) -> None:
         self._source = source
         self._device = device
+        self.regime = regime
         self._module = self._imported()
         self.arguments = self._arguments()
         self.model, self.makes_on_device = self._made(self._construct, seed)
-        self.model.to(device).eval()
+        self._cast_weights()
+        self.caller = Caller(self.model, regime)
+        self._differentiable: list[torch.Tensor | None] | None = None  # like the outputs that have gradients
+
+    def take(self, other: "Reference") -> None:
+        """Take another's weights. Raises RuntimeError if names or shapes differ."""
+        other.caller.restore()
+        self.model.load_state_dict(other.model.state_dict())
+        self.caller = Caller(self.model, self.regime)
 
     def inputs(self, seed: int) -> list[Any]:
-        """The input set of `seed`, on the device."""
+        """The input set of `seed`, on the device; with gradients, cotangents are the last of it."""
         made, _ = self._made(self._module.get_inputs, seed)
         if not isinstance(made, list | tuple):
             raise TaskProblem(
@@ -47,20 +63,36 @@ class Reference:
             )
         if name := foreign_type(made):
             raise TaskProblem(f"get_inputs returns a {name}; it may return {HOLDS}")
-        return list(changed(made, lambda tensor: tensor.detach().to(self._device)))
+        own = list(changed(made, lambda tensor: tensor.detach().to(self._device)))
+        given = list(changed(own, lambda tensor: cast(tensor, self.regime.dtype)))
+        for index, (before, after) in enumerate(zip(leaves(own), leaves(given), strict=True)):
+            self._check_cast(f"tensor {index} of the inputs", before, after)
+        return [*given, self._cotangents(given, seed)] if self.regime.has_backward else given
 
     def answer(self, inputs: list[Any], seed: int) -> Any:
-        """What the reference returns, with random numbers seeded for it."""
+        """What the reference answers (see `calls`), with random numbers seeded for it."""
+        return self._answer(self.caller, inputs, seed)
+
+    def work(self, inputs: list[Any], seed: int) -> Callable[[], Any]:
+        """The model's own work on `inputs`, to be run once: nothing of ours is in it."""
+        call = self.caller.begin(inputs)
         seed_everything(seed)
-        with self._blamed("the reference raises on its own inputs", "make get_inputs fit Model.forward"):
-            return self.model(*inputs)
+        return call.work
+
+    def rounded(self, inputs: list[Any], seed: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+        """The same with `change` applied to what products read: inputs, and parameters of rank 2 and more."""
+        model = copy.deepcopy(self.model)
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.copy_(change(parameter))
+        return self._answer(Caller(model, self.regime), list(changed(inputs, change)), seed)
 
     def truth(self, inputs: list[Any], seed: int) -> Any:
         """The same in float64; None if the reference cannot run in it."""
         seed_everything(seed)
         try:
             with _default_dtype(torch.float64):
-                return self._double_model()(*changed(inputs, _as_double))
+                return self._double().whole(list(changed(inputs, _as_double)))
         except (
             RuntimeError,
             TypeError,
@@ -68,6 +100,51 @@ class Reference:
             NotImplementedError,
         ):  # its code insists on its own dtype
             return None
+
+    def _answer(self, caller: Caller, inputs: list[Any], seed: int) -> Any:
+        seed_everything(seed)
+        what, remedy = "the reference raises on its own inputs", "make get_inputs fit Model.forward"
+        if self.regime.dtype is not Dtype.OWN:
+            what = f"the reference cannot run in {self.regime.dtype}"
+            remedy = (
+                "let forward make its tensors like its inputs (dtype=x.dtype), or judge it in its own dtype"
+            )
+        with self._blamed(what, remedy):
+            return caller.whole(inputs)
+
+    def _double(self) -> Caller:
+        self.caller.restore()
+        return Caller(copy.deepcopy(self.model).double(), self.regime)
+
+    def _cotangents(self, given: list[Any], seed: int) -> list[torch.Tensor | None]:
+        """One for each floating output, normal; None for one that nothing is differentiated of."""
+        if self._differentiable is None:
+            call = self.caller.begin([*given, []])
+            with self._blamed("the reference raises on its own inputs", "make get_inputs fit Model.forward"):
+                outputs = floating(call.run())
+            self._differentiable = [
+                torch.empty_like(output, requires_grad=False) if output.requires_grad else None
+                for output in outputs
+            ]
+            if not any(like is not None for like in self._differentiable):
+                raise TaskProblem("no output of the reference has a gradient; judge it without backward")
+        seed_everything(seed + COTANGENTS)
+        return [None if like is None else torch.randn_like(like) for like in self._differentiable]
+
+    def _cast_weights(self) -> None:
+        before = self.model.to(self._device).state_dict()
+        self.model = cast_model(self.model, self.regime.dtype)
+        for name, tensor in self.model.state_dict().items():
+            self._check_cast(name, before[name], tensor)
+
+    def _check_cast(self, name: str, before: torch.Tensor, after: torch.Tensor) -> None:
+        """Raises TaskProblem if a cast made finite numbers infinite."""
+        if before.dtype == after.dtype or bool((finite(after) | ~finite(before)).all()):
+            return
+        raise TaskProblem(
+            f"{name} holds numbers that {self.regime.dtype} cannot (up to {float(before.abs().max()):.3g}); "
+            "give it a smaller range, or judge it in bf16 or its own dtype"
+        )
 
     def input_names(self) -> tuple[str, ...]:
         """Names of forward's parameters, as far as they are known."""
@@ -118,9 +195,6 @@ class Reference:
         seed_everything(seed)
         with self._blamed(f"{make.__name__.removeprefix('_')} raises", "make the task's file run by itself"):
             return make(), False
-
-    def _double_model(self) -> torch.nn.Module:
-        return copy.deepcopy(self.model).double()
 
     @contextmanager
     def _blamed(self, what: str, remedy: str) -> Iterator[None]:

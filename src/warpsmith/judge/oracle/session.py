@@ -1,26 +1,39 @@
 """One task's life in the oracle: opened, compared with, timed."""
 
-import itertools
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from warpsmith.core import Precision
+from warpsmith.judge import flags
 from warpsmith.judge.arena import Arena, ArenaError
 from warpsmith.judge.model import fused
-from warpsmith.judge.oracle.examination import Case, Examination, examine, target_leaves
+from warpsmith.judge.oracle.examination import Case, Examination, examine, one_case, target_leaves
+from warpsmith.judge.oracle.pretence import pretended
+from warpsmith.judge.oracle.probes import audited
 from warpsmith.judge.oracle.record import record
 from warpsmith.judge.oracle.reference import Reference, TaskProblem
-from warpsmith.judge.oracle.verification import changed_input, structure, value_message, values
+from warpsmith.judge.oracle.resizing import OtherSize, other_size
+from warpsmith.judge.oracle.timing import Timing, poison
+from warpsmith.judge.oracle.verification import (
+    changed_input,
+    coarsest,
+    structure,
+    structure_of_parts,
+    value_message,
+    values,
+)
 from warpsmith.judge.protocol import (
-    COMPILE,
+    AtOtherSize,
+    Audit,
     Broken,
     Compare,
     Compared,
+    Deal,
     Difference,
     Hello,
     Lend,
@@ -30,16 +43,17 @@ from warpsmith.judge.protocol import (
     Opened,
     OracleAnswer,
     OracleRequest,
+    Pour,
+    Pretend,
+    Pretended,
     Ready,
+    Resized,
     Time,
-    Timed,
     Unavailable,
     Unusable,
     Warm,
-    Warmed,
 )
-from warpsmith.judge.stopwatch import Stopwatch
-from warpsmith.judge.tensorfile import TensorFile, TensorFileError, leaves, room_for, write
+from warpsmith.judge.tensorfile import TensorFile, TensorFileError, changed, leaves, room_for, write
 
 ANSWER_ROOM_BYTES = 1 << 20  # beyond the reference's own outputs, and for aligning them
 MIN_SLOTS, MAX_SLOTS = 3, 64  # input sets in the arena
@@ -53,17 +67,23 @@ class Session:
         self._answers: dict[type, Callable[[Any], OracleAnswer]] = {
             Hello: self._ready,
             Open: self._opened,
+            Audit: audited,
+            Pretend: self._pretended,
             Lend: self._lent,
+            AtOtherSize: self._resized,
             Compare: self._compared,
-            Warm: self._warmed,
-            Time: self._timed,
+            Deal: lambda request: self._timing.deal(request),
+            Pour: lambda request: self._timing.pour(request),
+            Warm: lambda request: self._timing.warm(request),
+            Time: lambda request: self._timing.time(request),
         }
         self._reference: Reference
         self._examination: Examination
-        self._programs: dict[str, Callable[[], object]] = {}
-        self._input_sets: Iterator[list[Any]]
+        self._timing: Timing
         self._arena: Arena | None = None
-        self._stopwatch: Stopwatch
+        self._open: Open
+        self._has_tried = False
+        self._other: OtherSize | None = None
 
     def answer(self, request: OracleRequest) -> OracleAnswer:
         try:
@@ -77,16 +97,13 @@ class Session:
     def _ready(self, _: Hello) -> Ready:
         return Ready(python=sys.version.split()[0], torch=torch.__version__)
 
-    def _timed(self, request: Time) -> Timed:
-        program = self._programs[request.program]
-        return Timed(samples_us=self._stopwatch.samples_us(program, request.calls))
-
     def _opened(self, request: Open) -> Opened:
         warnings.simplefilter("ignore")
         sys.dont_write_bytecode = True
-        is_tf32 = request.precision == Precision.TF32
-        torch.set_float32_matmul_precision("high" if is_tf32 and request.device == "cuda" else "highest")
-        self._reference = reference = Reference(request.source, request.device, request.seed)
+        self._open = request
+        flags.pin(request.regime.precision, request.device)
+        self._reference = reference = Reference(request.source, request.device, request.seed, request.regime)
+        self._timing = Timing(reference, self._lay)
         self._examination = examine(reference, request)
         cases = self._examination.cases
         write(request.folder / "arguments", reference.arguments)
@@ -94,15 +111,17 @@ class Session:
         for index, case in enumerate(cases):
             write(request.folder / f"inputs-{index}", case.inputs)
         sources = [*leaves(cases[0].inputs), *reference.model.parameters(), *reference.model.buffers()]
-        done = record(lambda: reference.answer(cases[0].inputs, request.seed), sources)
+        num_inputs = len(list(leaves(cases[0].inputs)))
+        done = record(reference.work(cases[0].inputs, request.seed), sources, num_inputs=num_inputs)
         return Opened(
             output_bytes=max(_output_bytes(case) for case in cases),
             has_truth=self._examination.has_truth,
             makes_on_device=reference.makes_on_device,
-            environment=_environment(),
+            environment={"cuda": str(torch.version.cuda), **flags.snapshot()},
             eager=done.launches,
             compiled=fused(done.launches, done.memory),
             read_bytes=done.read_bytes,
+            input_bytes=done.input_bytes,
             written_bytes=done.written_bytes,
             loan=self._loan(request.lend_bytes),
         )
@@ -131,16 +150,38 @@ class Session:
         torch.cuda.synchronize()
         return Lent()
 
+    def _resized(self, request: AtOtherSize) -> Resized | Unavailable:
+        if not self._has_tried:
+            self._has_tried = True
+            self._other = other_size(self._reference, self._examination, self._open, request.sources)
+        room = None if self._arena is None else self._arena.slot(0)
+        if self._other is None or not self._has_room(self._other.examination.cases[0]):
+            return Unavailable(reason="the reference runs at no other size")
+        request.inputs.unlink(missing_ok=True)
+        write(request.inputs, self._other.examination.cases[0].inputs, room)
+        return Resized(index=self._other.index)
+
+    def _has_room(self, case: Case) -> bool:
+        """Whether the arena is large enough for it."""
+        if self._arena is None:
+            return True
+        loan = self._arena.loan
+        return room_for(case.inputs) <= loan.input_bytes and _output_bytes(case) <= loan.answer_bytes
+
+    def _pretended(self, request: Pretend) -> Pretended:
+        case = self._examination.cases[request.case]
+        return pretended(request, case, lambda: self._reference.answer(case.inputs, request.case))
+
     def _memory(self) -> torch.Tensor | None:
-        return self._arena and self._arena.memory
+        return self._arena.memory if self._arena else None
 
     def _compared(self, request: Compare) -> Compared:
-        case = self._examination.cases[request.case]
-        bounds = self._examination.bounds
+        case = self._case(request)
+        bounds = self._known(request).bounds
         try:
             with TensorFile(request.outputs, self._memory()) as file:
                 pairs: list[Any] = []
-                if message := structure(case.targets, file.tree, "the output", pairs):
+                if message := self._structure(case, file.tree, pairs):
                     return _different(Difference(what="structure", message=message))
                 found = values(file, pairs, bounds)
                 bound, deviation, pair = max(found, key=lambda item: _share(item[1].error, item[0].allowed))
@@ -158,35 +199,41 @@ class Session:
             reference_error=bound.reference_error,
             allowed=bound.allowed,
             difference=difference,
+            precision=coarsest(found),
         )
 
     def _input_difference(self, request: Compare) -> Difference | None:
         if request.inputs is None:
             return None
         with TensorFile(request.inputs, self._memory()) as file:
-            case = self._examination.cases[request.case]
+            case = self._case(request)
             message = changed_input(file, case, self._reference.input_names())
         return None if message is None else Difference(what="inputs changed", message=message)
 
-    def _warmed(self, request: Warm) -> Warmed | Unavailable:
-        self._input_sets = itertools.cycle([case.inputs for case in self._examination.cases])
-        self._stopwatch = Stopwatch(request.flush_bytes)
-        if request.program not in self._programs:
-            self._programs[request.program] = self._program(request.program)
-        try:
-            call_us = self._stopwatch.warm_up(self._programs[request.program], request.warm_up_ms)
-        # torch.compile may raise anything on a reference that eager runs; that says nothing about the
-        # candidate.
-        except Exception as error:
-            if request.program != COMPILE:
-                raise
-            torch._dynamo.reset()
-            return Unavailable(reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0]:.300}")
-        return Warmed(call_us=call_us)
+    def _lay(self, path: Path, inputs: list[Any], slot: int) -> list[Any] | None:
+        """Put an input set where a guest finds it; into lent memory only its header, and poison."""
+        path.unlink(missing_ok=True)
+        if self._arena is None:
+            write(path, inputs)
+            return None
+        write(path, changed(inputs, poison), self._arena.slot(slot))
+        with TensorFile(path, self._memory()) as file:
+            return list(file.map_shared())
 
-    def _program(self, name: str) -> Callable[[], object]:
-        model = torch.compile(self._reference.model) if name == COMPILE else self._reference.model
-        return lambda: model(*next(self._input_sets))
+    def _structure(self, case: Case, answer: Any, pairs: list[Any]) -> str | None:
+        regime = self._reference.regime
+        if regime.is_training or regime.has_backward:
+            return structure_of_parts(case.targets, answer, pairs)
+        return structure(case.targets, answer, "the output", pairs)
+
+    def _known(self, request: Compare) -> Examination:
+        return self._other.examination if request.is_resized and self._other else self._examination
+
+    def _case(self, request: Compare) -> Case:
+        if request.seed is None:
+            return self._known(request).cases[request.case]
+        inputs = self._timing.inputs(request.seed)
+        return one_case(self._reference, inputs, request.seed, has_truth=self._examination.has_truth)
 
 
 def _output_bytes(case: Case) -> int:
@@ -210,13 +257,3 @@ def _said(error: Exception) -> str:
 def _share(error: float, allowed: float) -> float:
     """How much of what is allowed is used up; an exact output uses nothing or all."""
     return error / allowed if allowed else error
-
-
-def _environment() -> dict[str, str]:
-    """Settings of torch that decide how the reference computes."""
-    return {
-        "cuda": str(torch.version.cuda),
-        "float32_matmul_precision": torch.get_float32_matmul_precision(),
-        "cudnn.allow_tf32": str(torch.backends.cudnn.allow_tf32),
-        "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
-    }

@@ -4,12 +4,20 @@ from typing import Any
 
 import torch
 
+from warpsmith.core import PrecisionClass
+from warpsmith.judge.calls import BUFFERS, INPUT_GRADS, OUTPUT, PARAMETER_GRADS
 from warpsmith.judge.fingerprint import has_same_bits
-from warpsmith.judge.oracle.compare import Deviation, Target, deviation
+from warpsmith.judge.oracle.compare import Deviation, Target, deviation, settled
 from warpsmith.judge.oracle.examination import Bound, Case
 from warpsmith.judge.tensorfile import Entry, Foreign, TensorFile, leaves
 
 Pair = tuple[str, Target, Entry]
+
+PARTS = {
+    INPUT_GRADS: "the gradient of input",
+    PARAMETER_GRADS: "the gradient of",
+    BUFFERS: "after forward the buffer",
+}
 
 
 def structure(expected: Any, claimed: Any, name: str, pairs: list[Pair]) -> str | None:
@@ -26,15 +34,43 @@ def structure(expected: Any, claimed: Any, name: str, pairs: list[Pair]) -> str 
             return None if is_equal else f"{name} is {_kind(claimed)}, and must be {expected!r}"
 
 
+def structure_of_parts(expected: dict[str, Any], claimed: Any, pairs: list[Pair]) -> str | None:
+    """The same of an answer with buffers or gradients beside the output (see `calls`)."""
+    if not isinstance(claimed, dict) or list(claimed) != list(expected):
+        return f"the answer is {_kind(claimed)}, and must be {_kind(expected)}"
+    difference = structure(expected[OUTPUT], claimed[OUTPUT], "the output", pairs)
+    for part, name in PARTS.items():
+        if difference is None and part in expected:
+            difference = _part_difference(expected[part], claimed[part], name, pairs)
+    return difference
+
+
+def _part_difference(expected: Any, claimed: Any, name: str, pairs: list[Pair]) -> str | None:
+    wanted, given = (
+        dict(enumerate(tree)) if isinstance(tree, list) else tree for tree in (expected, claimed)
+    )
+    if not isinstance(given, dict) or list(given) != list(wanted):
+        names = ", ".join(map(str, given)) if isinstance(given, dict) else _kind(given)
+        return f"{name} is there for {names or 'nothing'}, and must be for {', '.join(map(str, wanted))}"
+    found = (structure(item, given[key], f"{name} {key}", pairs) for key, item in wanted.items())
+    return next((difference for difference in found if difference), None)
+
+
 def values(
     file: TensorFile, pairs: list[Pair], bounds: tuple[Bound, ...]
 ) -> list[tuple[Bound, Deviation, Pair]]:
     """The deviation of each tensor."""
     result = []
     for pair, bound in zip(pairs, bounds, strict=True):
-        answer = file.read(pair[2]).to(pair[1].value.device)
+        answer = settled(pair[1], file.read(pair[2]).to(pair[1].value.device))
         result.append((bound, deviation(pair[1], answer, bound.allowed), pair))
     return result
+
+
+def coarsest(found: list[tuple[Bound, Deviation, Pair]]) -> PrecisionClass:
+    """The finest arithmetic that explains the errors of every output."""
+    classes = [bound.explains(pair[1], deviation.rms) for bound, deviation, pair in found]
+    return max(classes, key=list(PrecisionClass).index)
 
 
 def value_message(found: Deviation, pair: Pair, file: TensorFile, case: int) -> str:
@@ -72,7 +108,7 @@ def changed_input(file: TensorFile, case: Case, names: tuple[str, ...]) -> str |
 
 
 def _dict_difference(expected: dict[str, Any], claimed: Any, name: str, pairs: list[Pair]) -> str | None:
-    if not isinstance(claimed, dict) or list(claimed) != list(expected):
+    if not isinstance(claimed, dict) or claimed.keys() != expected.keys():
         return f"{name} is {_kind(claimed)}, and must be {_kind(expected)}"
     found = (structure(item, claimed[key], f"{name}[{key!r}]", pairs) for key, item in expected.items())
     return next((difference for difference in found if difference), None)

@@ -20,6 +20,7 @@ WARPSMITH_EXPORT void warpsmith_counters_reset() {
   warpsmith::counters.threads = 0;
   warpsmith::counters.library_flops = 0;
   warpsmith::counters.library_calls = 0;
+  for (auto& kernel : warpsmith::launched_kernels) kernel = nullptr;
 }
 
 // out = {launches, threads, floating-point operations of library calls, library calls}
@@ -29,3 +30,10 @@ WARPSMITH_EXPORT void warpsmith_counters_read(long long out[4]) {
   out[2] = warpsmith::counters.library_flops;
   out[3] = warpsmith::counters.library_calls;
 }
+
+// The name of the index-th distinct kernel launched since the last reset; null after the last.
+WARPSMITH_EXPORT const char* warpsmith_launched_kernel(int index) {
+  return index < warpsmith::max_kernels ? warpsmith::launched_kernels[index].load() : nullptr;
+}
+
+WARPSMITH_EXPORT void warpsmith_make_inert(int is_inert) { warpsmith::is_inert = is_inert != 0; }

@@ -42,8 +42,10 @@ inline void run_grid(Job& job) {
   if (set_error(check_configuration(job.kernel, job.grid, job.block, job.shared_bytes)) != cudaSuccess)
     return;
   job.num_blocks = uint64_t{job.grid.x} * job.grid.y * job.grid.z;
+  note_launch(job.kernel);
   counters.launches += 1;
   counters.threads += static_cast<long long>(job.num_blocks * job.block.x * job.block.y * job.block.z);
+  if (is_inert.load()) return;
   static std::atomic<uint64_t> num_launches{0};
   job.number = num_launches++;
   pool().run(job);

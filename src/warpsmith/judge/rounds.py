@@ -1,0 +1,286 @@
+"""A candidate timed beside eager and beside nothing, round by round, by two clocks.
+
+The guest's device events say what each call took. That is a claim. The host's own clock says what the whole
+batch took, from asking to answer; off that come the same request without any call (what asking costs), and
+the same loop around a program that does nothing (what flushing and waiting cost), which the oracle measured
+in the same round. Both must agree. The inputs of a round were never seen before: until the host's clock is
+about to start they are NaN to the guest. Some outputs are compared with the reference's after it has stopped.
+
+What is reported is the claim: it is ten times finer than the host's clock on a short kernel, and no claim
+stands that the host's clock contradicts.
+"""
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+from warpsmith.core import Crashed, Implausible, Rejected, TimedOut, Wrong
+from warpsmith.judge.baselines import Pace
+from warpsmith.judge.config import ClockConfig
+from warpsmith.judge.protocol import (
+    CANDIDATE,
+    EAGER,
+    EMPTY,
+    Compare,
+    Compared,
+    Deal,
+    Dealt,
+    Place,
+    Placed,
+    Pour,
+    Poured,
+    Show,
+    Shown,
+    Time,
+    Timed,
+    TooLarge,
+)
+from warpsmith.judge.throttle import Throttle
+from warpsmith.judge.trial import Trial
+
+SEED_BITS = 48
+ROOM = 4  # times the reference's output, beyond which an answer is not worth looking at
+ROOM_BYTES = 1 << 20
+DISAGREE = "the two clocks disagree"
+TIMED = "seen on a call that was timed, on inputs of its own"
+
+Failed = Crashed | TimedOut | Rejected | Implausible | Wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One measurement of each program; times of one call."""
+
+    candidate_us: float  # median of what the guest claims
+    eager_us: float
+    claim_us: float  # mean of what the guest claims, to be held against ...
+    host_us: float  # ... what the host's clock says
+    total_us: float  # of all of the candidate's calls
+    trouble: str = ""  # why it does not count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bracket:
+    """One request to time, by both clocks."""
+
+    samples_us: tuple[float, ...]
+    host_us: float  # from asking to answer, less what asking costs
+
+
+class Rounds:
+    """Runs rounds for one candidate and keeps what they say."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        pace: Pace,
+        *,
+        throttle: Throttle,
+        now_s: Callable[[], float] = time.perf_counter,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._trial = trial
+        self._clock = trial.config.clock
+        self._pace = pace
+        self._throttle = throttle
+        self._now_s = now_s
+        self._rng = rng or random.SystemRandom()
+        self._shows = Counter(
+            self._rng.randrange(self._clock.rounds) for _ in range(self._clock.num_verified)
+        )
+        self._ahead = iter(pace.ahead)
+        self._seeds: tuple[int, ...] = ()
+        self._is_placed = False
+        self._asking_us = math.inf  # the least that asking the oracle has cost
+        self._seen: set[int] = set()
+        self.good: list[Round] = []
+        self.bad: list[Round] = []
+        self.num_verified = 0
+
+    @property
+    def num_input_sets(self) -> int:
+        return len(self._seen)
+
+    def run(self, num_rounds: int) -> Failed | None:
+        """Run until `num_rounds` are good; Implausible if the clocks go on disagreeing."""
+        while len(self.good) < num_rounds:
+            done = self._round()
+            if not isinstance(done, Round):
+                return done
+            (self.bad if done.trouble else self.good).append(done)
+            if len(self.bad) > self._clock.max_repeats:
+                return self._given_up()
+        return None
+
+    def _given_up(self) -> Implausible | None:
+        disagreeing = [item for item in self.bad if item.trouble == DISAGREE]
+        if len(disagreeing) <= len(self.bad) // 2:
+            return None  # the GPU's doing; whoever looks at `good` sees that there are too few
+        claim_us = median(item.claim_us for item in disagreeing)
+        host_us = median(item.host_us for item in disagreeing)
+        return Implausible(
+            message=f"the program's clock says {claim_us:.1f} us a call, the judge's own {host_us:.1f} us, "
+            f"in {len(disagreeing)} of {len(self.bad) + len(self.good)} rounds; the current stream must wait "
+            "for all that forward starts"
+        )
+
+    def _round(self) -> Round | Failed:
+        failure = self._hand_out()
+        if failure is not None:
+            return failure
+        brackets: dict[str, Bracket] = {}
+        order = [CANDIDATE, EAGER, EMPTY]
+        self._rng.shuffle(order)
+        for name in order:
+            bracket = self._candidate() if name == CANDIDATE else self._baseline(name)
+            if not isinstance(bracket, Bracket):
+                return bracket
+            brackets[name] = bracket
+        failure = self._verified()
+        if failure is not None:
+            return failure
+        mine, nothing = brackets[CANDIDATE], brackets[EMPTY]
+        claim_us = fmean(mine.samples_us)
+        host_us = (mine.host_us - nothing.host_us) / self._pace.num_calls
+        slow = self._throttle.reason()
+        agree = agrees(claim_us, host_us, self._pace.num_calls, self._clock)
+        return Round(
+            candidate_us=median(mine.samples_us),
+            eager_us=median(brackets[EAGER].samples_us),
+            claim_us=claim_us,
+            host_us=host_us,
+            total_us=sum(mine.samples_us),
+            trouble="" if agree and not slow else DISAGREE if not agree else f"the GPU slows down: {slow}",
+        )
+
+    def _hand_out(self) -> Failed | None:
+        """New input sets for the oracle's programs and, still hidden, for the guest."""
+        num_calls = self._pace.num_calls
+        if self._pace.pool:
+            self._seeds = tuple(self._rng.sample(self._pace.pool, num_calls))
+        else:
+            self._seeds = tuple(next(self._ahead, None) or secret_seed(self._rng) for _ in range(num_calls))
+        self._seen.update(self._seeds)
+        paths, dealt = deal(self._trial, self._seeds)
+        if self._is_placed and not dealt.is_new:
+            return None
+        request, limit_s = Place(inputs=paths), self._trial.config.limits.forward_s
+        placed = self._trial.guest.ask(request, Placed, stage="clock", limit_s=limit_s)
+        self._is_placed = True
+        return None if isinstance(placed, Placed) else placed
+
+    def _baseline(self, name: str) -> Bracket:
+        oracle, limit_s = self._trial.subject.oracle, self._trial.config.limits.clock_s
+        for _ in range(2):  # the first one may have to wait until the GPU turns from the guest to the oracle
+            began = self._now_s()
+            oracle.ask(Time(program=name, calls=0), Timed, limit_s=limit_s)
+            self._asking_us = min(self._asking_us, 1e6 * (self._now_s() - began))
+        began = self._now_s()
+        timed = oracle.ask(Time(program=name, calls=self._pace.num_calls), Timed, limit_s=limit_s)
+        bracket_us = 1e6 * (self._now_s() - began)
+        return Bracket(samples_us=timed.samples_us, host_us=bracket_us - self._asking_us)
+
+    def _candidate(self) -> Bracket | Failed:
+        guest, limit_s = self._trial.guest, self._trial.config.limits.clock_s
+        began = self._now_s()
+        woken = guest.ask(Time(program=CANDIDATE, calls=0), Timed, stage="clock", limit_s=limit_s)
+        asking_us = 1e6 * (self._now_s() - began)
+        if not isinstance(woken, Timed):
+            return woken
+        self._trial.subject.oracle.ask(Pour(), Poured, limit_s=limit_s)
+        began = self._now_s()
+        request = Time(program=CANDIDATE, calls=self._pace.num_calls)
+        timed = guest.ask(request, Timed, stage="clock", limit_s=limit_s)
+        bracket_us = 1e6 * (self._now_s() - began)
+        if not isinstance(timed, Timed):
+            return timed
+        # It includes the GPU's turning from the oracle to the guest, as the bracket does. The guest could
+        # dawdle over an empty request, to have more taken off its time.
+        asking_us = min(asking_us, self._asking_us + self._clock.agree_bracket_us)
+        return _plausible(timed, self._pace.num_calls) or Bracket(
+            samples_us=timed.samples_us, host_us=bracket_us - asking_us
+        )
+
+    def _verified(self) -> Failed | None:
+        """Compare the outputs of as many of this round's calls as were drawn for it."""
+        for _ in range(self._shows.pop(len(self.good), 0)):
+            call = self._rng.randrange(self._pace.num_calls)
+            outputs = self._trial.guest.exchange / f"outputs-timed-{self.num_verified}"
+            inputs = dealt_path(self._trial, call) if self._trial.subject.facts.loan else None
+            compare = Compare(outputs=outputs, case=0, inputs=inputs, seed=self._seeds[call])
+            failure = shown_failure(self._trial, call, compare)
+            if failure is not None:
+                return failure
+            self.num_verified += 1
+        return None
+
+
+def agrees(claim_us: float, host_us: float, num_calls: int, clock: ClockConfig) -> bool:
+    """Whether both clocks may be right: the difference of a call is explained by what neither resolves."""
+    explained_us = clock.agree_us + clock.agree_bracket_us / num_calls
+    return abs(host_us - claim_us) <= explained_us + clock.agree_share * max(claim_us, host_us)
+
+
+def secret_seed(rng: random.Random) -> int:
+    """Of an input set; never zero."""
+    return 1 + rng.getrandbits(SEED_BITS)
+
+
+def deal(trial: Trial, seeds: tuple[int, ...]) -> tuple[tuple[Path, ...], Dealt]:
+    """Have the oracle make input sets; where the guest will find them."""
+    paths = tuple(dealt_path(trial, slot) for slot in range(len(seeds)))
+    limit_s = trial.config.limits.open_s
+    return paths, trial.subject.oracle.ask(Deal(seeds=seeds, inputs=paths), Dealt, limit_s=limit_s)
+
+
+def make_ahead(trial: Trial, seeds: tuple[int, ...]) -> None:
+    """Have the oracle make input sets that later rounds are dealt."""
+    limit_s = trial.config.limits.open_s
+    trial.subject.oracle.ask(Deal(seeds=seeds, inputs=()), Dealt, limit_s=limit_s)
+
+
+def dealt_path(trial: Trial, slot: int) -> Path:
+    """The file that says where an input set of the current round lies."""
+    return trial.subject.folder / f"dealt-{slot}"
+
+
+def shown_failure(trial: Trial, call: int, compare: Compare) -> Failed | None:
+    """Let the guest show what a timed call returned, and hold it against the reference's answer."""
+    limits, loan = trial.config.limits, trial.subject.facts.loan
+    room = loan.answer_bytes if loan else ROOM * trial.subject.facts.output_bytes + ROOM_BYTES
+    request = Show(call=call, outputs=compare.outputs, max_bytes=room)
+    shown = trial.guest.ask(request, (Shown, TooLarge), stage="clock", limit_s=limits.forward_s)
+    if isinstance(shown, TooLarge):
+        return Wrong(what="structure", message=f"{TIMED}: the output holds {shown.num_bytes} bytes")
+    if not isinstance(shown, Shown):
+        return shown
+    found = trial.subject.oracle.ask(compare, Compared, limit_s=limits.compare_s)
+    return _wrong(found, trial.config.clock.timed_times_allowed)
+
+
+def _plausible(claim: Timed, num_calls: int) -> Implausible | None:
+    samples = claim.samples_us
+    if len(samples) == num_calls and all(math.isfinite(sample) and sample > 0 for sample in samples):
+        return None
+    return Implausible(
+        message=f"the program's clock gave {len(samples)} times for {num_calls} calls, or one not above 0"
+    )
+
+
+def _wrong(found: Compared, times_allowed: float) -> Wrong | None:
+    difference = found.difference
+    if difference is None:
+        return None
+    if difference.what == "values" and found.error <= times_allowed * found.allowed:
+        return None
+    return Wrong(
+        what=difference.what,
+        message=f"{TIMED}: {difference.message}",
+        error=difference.error,
+        allowed=difference.allowed,
+    )
