@@ -163,14 +163,16 @@ def test_library_calls_are_counted(products):
 
 
 @pytest.mark.parametrize("products", ["cpu"], indirect=True)
-def test_the_blas_of_libtorch_is_used_where_it_is_loaded(products):
+def test_the_blas_of_libtorch_is_used_where_it_is_handed_over(products):
     torch = importlib.util.find_spec("torch")
     if torch is None or torch.origin is None:
         pytest.skip("torch is not installed")
     library = Path(torch.origin).parent / "lib" / "libtorch_cpu.so"
     script = (
         "import ctypes, sys, time, numpy as np\n"
-        "ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\n"
+        "blas = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\n"
+        "gemms = [ctypes.cast(gemm, ctypes.c_void_p) for gemm in (blas.sgemm_, blas.dgemm_)]\n"
+        "ctypes.CDLL(sys.argv[2]).warpsmith_use_products(*gemms)\n"
         "n = 768; a = np.random.default_rng(0).random((n, n), np.float32); out = np.zeros_like(a)\n"
         "run = ctypes.CDLL(sys.argv[2]).run_linear\n"
         "pointer = lambda array: ctypes.c_void_p(array.ctypes.data)\n"

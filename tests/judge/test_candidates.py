@@ -135,7 +135,7 @@ def test_an_answer_of_another_call_is_wrong(scaled_judge, scaled, forward):
 def test_a_buffer_that_every_call_returns_is_named_as_the_cause(scaled_judge, scaled):
     verdict = scaled_judge.verify(scaled(REUSED))
     assert isinstance(verdict, Wrong)
-    assert "overwritten by its next call" in verdict.message
+    assert "overwritten by a later call" in verdict.message
 
 
 def test_weights_of_another_name_or_shape_are_listed(scaled_judge, scaled):

@@ -17,7 +17,6 @@ from warpsmith.judge.gates import clock
 from warpsmith.judge.protocol import (
     CANDIDATE,
     COMPILE,
-    EMPTY,
     TWIN,
     Compare,
     Compared,
@@ -41,7 +40,7 @@ from warpsmith.judge.protocol import (
     Warm,
     Warmed,
 )
-from warpsmith.judge.rounds import Rounds, agrees
+from warpsmith.judge.rounds import Rounds, agrees, resolution_us
 from warpsmith.judge.trial import OpenTask, Trial
 
 FLUSH_US, ASKING_US = 60.0, 200.0
@@ -74,7 +73,7 @@ class World:
 class FakeOracle:
     def __init__(self, world, *, making_s=1e-4, compiles=True, times=None):
         self.world, self.making_s, self.compiles = world, making_s, compiles
-        self.times = {"eager": EAGER_US, TWIN: EAGER_US, COMPILE: 0.8 * EAGER_US, EMPTY: 1e-3} | (times or {})
+        self.times = {"eager": EAGER_US, TWIN: EAGER_US, COMPILE: 0.8 * EAGER_US} | (times or {})
         self.known: set[int] = set()
         self.timed: list[str] = []
 
@@ -204,6 +203,17 @@ class Dawdles(Honest):
         return tuple(sample / 2 for sample in samples)
 
 
+class JoinsOnlyWhenWaitedFor(Honest):
+    """Its work runs on beside the next call's flush, unless every call is waited for."""
+
+    def answer(self, request):
+        if isinstance(request, Time) and request.calls and not request.waits:
+            super().run(0)
+            self.held = [self.world.sets[path] for path in self.paths[: request.calls]]
+            return Timed(samples_us=self.world.batch_us(2.5, request.calls))
+        return super().answer(request)
+
+
 class LeavesOutWork(Honest):
     """Right when it is looked at, empty once it is timed."""
 
@@ -320,9 +330,21 @@ def test_an_honest_guest_is_timed_and_both_clocks_are_told(judged):
     assert timing.trouble == ""
 
 
+def gains(verdict, call_us):
+    """What a guest wins by lying: nothing if refused, or if nothing can be said of its speed."""
+    if isinstance(verdict, Implausible) or verdict.timing.speed is Speed.CANNOT_TELL:
+        return 0.0
+    return verdict.timing.against_eager.low / (EAGER_US / call_us) - 1.0
+
+
 @pytest.mark.parametrize(
     "cheat", [UnderReports, UnderReportsALittle, OverReports, SkipsTheFlush, WorksOnASideStream, Dawdles]
 )
+def test_a_guest_whose_clock_lies_wins_nothing(judged, cheat):
+    assert gains(judged(cheat), TRUE_US) <= 0.01
+
+
+@pytest.mark.parametrize("cheat", [UnderReports, OverReports, SkipsTheFlush, WorksOnASideStream, Dawdles])
 def test_two_clocks_that_disagree_are_implausible_and_both_are_told(judged, cheat):
     verdict = judged(cheat)
     assert isinstance(verdict, Implausible)
@@ -370,6 +392,10 @@ def test_times_that_are_none_are_implausible(judged, values):
     verdict = judged(claims(values))
     assert isinstance(verdict, Implausible)
     assert "times for 19 calls" in verdict.message
+
+
+def test_a_program_that_behaves_only_where_calls_are_waited_for_is_implausible(judged):
+    assert isinstance(judged(JoinsOnlyWhenWaitedFor), Implausible)
 
 
 def test_a_claim_is_only_as_good_as_the_hosts_clock_confirms(judged):
@@ -611,6 +637,7 @@ def test_a_reference_that_cannot_be_compiled_is_held_against_eager_alone(judged)
     [
         (5.0, 5.5, 46, True),
         (5.0, 12.0, 46, False),
+        (100.0, 85.0, 24, False),
         (5.0, -30.0, 46, False),
         (5e3, 5.1e3, 3, True),
         (5e3, 6e3, 3, False),
@@ -618,11 +645,12 @@ def test_a_reference_that_cannot_be_compiled_is_held_against_eager_alone(judged)
     ],
 )
 def test_clocks_agree_within_what_neither_resolves(claim_us, host_us, num_calls, is_right):
-    assert agrees(claim_us, host_us, num_calls, ClockConfig()) is is_right
+    explained_us = resolution_us(num_calls, ClockConfig(), waits=False)
+    assert agrees(claim_us, host_us, explained_us, ClockConfig()) is is_right
 
 
 @pytest.mark.parametrize(
-    ("call_us", "calls"), [(1.0, 64), (1e3, 3), (100.0, 30), (1e6, 3), (float("inf"), 3)]
+    ("call_us", "calls"), [(1.0, 28), (1e4, 3), (100.0, 21), (1e6, 3), (float("inf"), 3)]
 )
 def test_a_round_is_neither_too_short_nor_endless(call_us, calls):
     assert clock._num_calls(call_us, ClockConfig()) == calls

@@ -346,3 +346,68 @@ def test_kept_split_weights_pass_the_whole_judge(scaled_judge, scaled):
         return y
 """
     assert isinstance(scaled_judge.verify(scaled(kept)), Passed)
+
+
+NAMESAKES = """
+import cuda_extension
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+ext = load_inline(name="ext", cpp_sources="", cuda_sources="")
+
+
+class ModelNew(nn.Module):
+    def touch(self, x):
+        return x
+
+    def forward(self, x):
+        cuda_extension.touch(x)
+        cuda_extension.unlink(self.touch(x))
+        return ext.rmdir(x)
+"""
+NAMESAKE_LAUNCHERS = """
+#include <cuda_runtime.h>
+extern "C" int system(const float* x, int (*f)(int), cudaStream_t stream) { return 0; }
+extern "C" int fork(const float* x, int n, cudaStream_t stream) noexcept { return system(x, nullptr, stream); }
+extern "C" int touch(const float* x, int n, cudaStream_t stream) { return fork(x, n, stream); }
+"""
+
+
+def test_a_program_s_own_functions_may_have_the_names_of_others():
+    files = {"model_new.py": NAMESAKES, "kernels/a.cu": NAMESAKE_LAUNCHERS}
+    assert breach(Candidate.of(files)) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["p.touch()", "self.p.touch()", "helper.p.touch()", "self.rmdir()", "Path('a').unlink()"]
+)
+def test_a_name_that_is_a_program_s_own_does_not_cover_others(line):
+    model = f"""
+import helper
+from pathlib import Path
+from torch import nn
+
+p = Path("a")
+
+class ModelNew(nn.Module):
+    def touch(self):
+        {line}
+"""
+    files = {"model_new.py": model, "helper.py": "from pathlib import Path\np = Path('a')\n", "k.cu": ""}
+    rejected = breach(Candidate.of(files))
+    assert rejected is not None
+    assert rejected.rule == "files"
+
+
+def test_torch_s_products_convolutions_and_padding_are_not_remarked_on():
+    body = "F.conv2d(F.pad(x, (1, 1)), x), F.linear(x, x), F.conv_transpose2d(x, x)"
+    model = f"""
+import torch.nn.functional as F
+from torch import nn
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return {body}
+"""
+    assert advice(Candidate.of({"model_new.py": model, "k.cu": ""})) == []

@@ -26,26 +26,36 @@ class ClockConfig:
     """How a program is timed on a GPU.
 
     With these figures a verdict on a short kernel holds the GPU for about a quarter of a second: 15 rounds of
-    three programs, each some 45 calls of 65 us, flush and waiting included.
+    two programs, each some 24 calls of 0.4 ms, what is around a call included.
     """
 
     rounds: int = 15  # each holds one measurement of every program, in random order
     max_rounds: int = 45  # where these do not settle it
-    round_ms: float = 3.0  # a measurement repeats the call for about this long, its flush included ...
+    round_ms: float = 9.0  # a measurement repeats the call for about this long, with all around it ...
+    idle_us: float = 330.0  # what is around it takes about this on an H200
     min_calls: int = 3
-    max_calls: int = 64  # ... within these bounds
+    max_calls: int = 32  # ... within these bounds
     min_timed_ms: float = 3.0  # the candidate's calls together; fewer say nothing of a drifting clock
     warm_up_ms: float = 10.0
     warm_sets: int = 3  # input sets of the warm-up, which are never timed
     flush_times_l2: float = 3.0  # a warm cache flatters small kernels; twice is what it takes
     num_resamples: int = 4000  # of the bootstrap
 
-    # The guest's device events against the host's own clock. A bracket ends within 100 us of the truth, so
-    # the share of one call shrinks with the number of calls; events resolve half a microsecond.
-    agree_us: float = 2.0  # a call
-    agree_bracket_us: float = 100.0  # a bracket
+    # The guest's device events against the host's own clock, as seen on an H200: a bracket ends within 60 us
+    # of the truth, so a call's share of it shrinks with their number; what is around a call scatters by 1 us,
+    # and between processes by 30 us where each call is waited for.
+    agree_us: float = 2.5  # a call
+    agree_waits_us: float = 45.0  # a call that is waited for
+    agree_bracket_us: float = 60.0  # a bracket
     agree_share: float = 0.05
-    max_repeats: int = 7  # rounds in which they disagree, or the GPU slows itself down, before it is given up
+    confirm_us: float = 1.0  # what the host's clock resolves of a call, over all rounds
+    waits_every: int = 4  # rounds: in the first of so many each call is waited for
+    max_repeats: int = (
+        30  # rounds in which they disagree, or the GPU slows itself down, before it is given up
+    )
+    least_good: int = (
+        3  # that agree, unwaited: with fewer the claim is refused, with more the machine is blamed
+    )
 
     num_verified: int = 6  # timed calls whose outputs are compared
     timed_times_allowed: float = (

@@ -18,7 +18,6 @@ ANSWERS_FD = "WARPSMITH_ANSWERS_FD"
 
 EAGER, COMPILE, CANDIDATE = "eager", "compile", "candidate"
 TWIN = "twin"  # a second copy of eager: the null control
-EMPTY = "empty"  # gives back its inputs: what timing itself costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +65,7 @@ class Time:
 
     program: str
     calls: int
+    waits: bool = False  # for the whole device after each call, not only after the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,13 +401,19 @@ class WeightsDiffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forward:
-    """Call the candidate once, with poisoned memory, and write what it returns to `outputs`."""
+    """Call the candidate once and write what it returns to `outputs`.
+
+    A plain call is one as the clock makes them: on the tensors of the call before, which are given these
+    contents, in memory that holds old numbers, and nobody listens. Any other is on fresh tensors, in poisoned
+    memory, and watched.
+    """
 
     inputs: Path
     outputs: Path
-    held: Path | None  # write the previous call's outputs here, as they are after this call
-    is_late: bool  # on a GPU: let the inputs arrive only after the call, in the order of its stream
     max_bytes: int  # larger outputs are not written
+    is_late: bool = False  # on a GPU: let the inputs arrive after the call, in the order of its stream
+    is_plain: bool = False
+    keep_as: int | None = None  # the number by which `Recall` asks for what was returned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,6 +432,20 @@ class Ran:
     changed_parameters: tuple[str, ...]
     computed: tuple[Computed, ...]
     flipped: tuple[str, ...] = ()  # torch's settings that it changed and left so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """Write once more what a call returned, as it is by now, and let go of it."""
+
+    kept_as: int
+    outputs: Path
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """It is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -534,13 +554,16 @@ class Raised:
     log: str
 
 
-GuestRequest = Hello | Prepare | Load | Forward | Observe | Ablate | Count | Place | Warm | Time | Show
+GuestRequest = (
+    Hello | Prepare | Load | Forward | Recall | Observe | Ablate | Count | Place | Warm | Time | Show
+)
 GuestAnswer = (
     Ready
     | Prepared
     | Loaded
     | WeightsDiffer
     | Ran
+    | Recalled
     | TooLarge
     | Observed
     | Ablated

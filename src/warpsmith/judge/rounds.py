@@ -1,10 +1,14 @@
-"""A candidate timed beside eager and beside nothing, round by round, by two clocks.
+"""A candidate timed beside eager, round by round, by two clocks.
 
 The guest's device events say what each call took. That is a claim. The host's own clock says what the whole
-batch took, from asking to answer; off that come the same request without any call (what asking costs), and
-the same loop around a program that does nothing (what flushing and waiting cost), which the oracle measured
-in the same round. Both must agree. The inputs of a round were never seen before: until the host's clock is
-about to start they are NaN to the guest. Some outputs are compared with the reference's after it has stopped.
+batch took, from asking to answer, less the same request without any call. Eager is timed in the same way, by
+the same loop, and its events can be believed: so the host's time of a candidate's call is eager's by events,
+and the difference of the two batches. What hiding, flushing and waiting cost is in both, and cancels. The
+claim must agree with it. In some rounds every call is waited for, which shows work that runs on after it;
+what the guest claims must be the same there.
+
+The inputs of a round were never seen before: until the host's clock is about to start they are NaN to the
+guest. Some outputs are compared with the reference's after it has stopped.
 
 What is reported is the claim: it is ten times finer than the host's clock on a short kernel, and no claim
 stands that the host's clock contradicts.
@@ -25,7 +29,6 @@ from warpsmith.judge.config import ClockConfig
 from warpsmith.judge.protocol import (
     CANDIDATE,
     EAGER,
-    EMPTY,
     Compare,
     Compared,
     Deal,
@@ -61,6 +64,7 @@ class Round:
     claim_us: float  # mean of what the guest claims, to be held against ...
     host_us: float  # ... what the host's clock says
     total_us: float  # of all of the candidate's calls
+    waits: bool = False  # after each call for the whole device
     trouble: str = ""  # why it does not count
 
 
@@ -115,12 +119,29 @@ class Rounds:
             (self.bad if done.trouble else self.good).append(done)
             if len(self.bad) > self._clock.max_repeats:
                 return self._given_up()
-        return None
+        return self._unlike()
+
+    def _unlike(self) -> Implausible | None:
+        """Whether the guest claims another time for calls that are waited for."""
+        waited, free = (
+            sorted(item.claim_us for item in self.good if item.waits is waits) for waits in (True, False)
+        )
+        if not (waited and free):
+            return None
+        apart_us = (free[-1], waited[0]) if free[-1] < waited[0] else (waited[-1], free[0])
+        if apart_us[0] >= apart_us[1] or agrees(*apart_us, self._clock.agree_us, self._clock):
+            return None
+        return Implausible(
+            message=f"the program's clock says {median(free):.1f} us a call, and {median(waited):.1f} us "
+            "where each call is waited for: the same program must take the same time"
+        )
 
     def _given_up(self) -> Implausible | None:
         disagreeing = [item for item in self.bad if item.trouble == DISAGREE]
-        if len(disagreeing) <= len(self.bad) // 2:
-            return None  # the GPU's doing; whoever looks at `good` sees that there are too few
+        num_precise = sum(not item.waits for item in self.good)
+        if len(disagreeing) <= len(self.bad) // 2 or num_precise >= self._clock.least_good:
+            # The GPU's doing, or a machine too busy to be timed on: nobody's claim is true now and then only.
+            return None  # whoever looks at `good` sees that there are too few
         claim_us = median(item.claim_us for item in disagreeing)
         host_us = median(item.host_us for item in disagreeing)
         return Implausible(
@@ -134,27 +155,31 @@ class Rounds:
         if failure is not None:
             return failure
         brackets: dict[str, Bracket] = {}
-        order = [CANDIDATE, EAGER, EMPTY]
+        waits = len(self.good) % self._clock.waits_every == 0
+        order = [CANDIDATE, EAGER]
         self._rng.shuffle(order)
         for name in order:
-            bracket = self._candidate() if name == CANDIDATE else self._baseline(name)
+            bracket = self._candidate(waits=waits) if name == CANDIDATE else self._eager(waits=waits)
             if not isinstance(bracket, Bracket):
                 return bracket
             brackets[name] = bracket
         failure = self._verified()
         if failure is not None:
             return failure
-        mine, nothing = brackets[CANDIDATE], brackets[EMPTY]
+        mine, eager = brackets[CANDIDATE], brackets[EAGER]
         claim_us = fmean(mine.samples_us)
-        host_us = (mine.host_us - nothing.host_us) / self._pace.num_calls
+        host_us = fmean(eager.samples_us) + (mine.host_us - eager.host_us) / self._pace.num_calls
         slow = self._throttle.reason()
-        agree = agrees(claim_us, host_us, self._pace.num_calls, self._clock)
+        agree = agrees(
+            claim_us, host_us, resolution_us(self._pace.num_calls, self._clock, waits=waits), self._clock
+        )
         return Round(
             candidate_us=median(mine.samples_us),
-            eager_us=median(brackets[EAGER].samples_us),
+            eager_us=median(eager.samples_us),
             claim_us=claim_us,
             host_us=host_us,
             total_us=sum(mine.samples_us),
+            waits=waits,
             trouble="" if agree and not slow else DISAGREE if not agree else f"the GPU slows down: {slow}",
         )
 
@@ -174,18 +199,19 @@ class Rounds:
         self._is_placed = True
         return None if isinstance(placed, Placed) else placed
 
-    def _baseline(self, name: str) -> Bracket:
+    def _eager(self, *, waits: bool) -> Bracket:
         oracle, limit_s = self._trial.subject.oracle, self._trial.config.limits.clock_s
         for _ in range(2):  # the first one may have to wait until the GPU turns from the guest to the oracle
             began = self._now_s()
-            oracle.ask(Time(program=name, calls=0), Timed, limit_s=limit_s)
+            oracle.ask(Time(program=EAGER, calls=0), Timed, limit_s=limit_s)
             self._asking_us = min(self._asking_us, 1e6 * (self._now_s() - began))
         began = self._now_s()
-        timed = oracle.ask(Time(program=name, calls=self._pace.num_calls), Timed, limit_s=limit_s)
+        request = Time(program=EAGER, calls=self._pace.num_calls, waits=waits)
+        timed = oracle.ask(request, Timed, limit_s=limit_s)
         bracket_us = 1e6 * (self._now_s() - began)
         return Bracket(samples_us=timed.samples_us, host_us=bracket_us - self._asking_us)
 
-    def _candidate(self) -> Bracket | Failed:
+    def _candidate(self, *, waits: bool) -> Bracket | Failed:
         guest, limit_s = self._trial.guest, self._trial.config.limits.clock_s
         began = self._now_s()
         woken = guest.ask(Time(program=CANDIDATE, calls=0), Timed, stage="clock", limit_s=limit_s)
@@ -194,7 +220,7 @@ class Rounds:
             return woken
         self._trial.subject.oracle.ask(Pour(), Poured, limit_s=limit_s)
         began = self._now_s()
-        request = Time(program=CANDIDATE, calls=self._pace.num_calls)
+        request = Time(program=CANDIDATE, calls=self._pace.num_calls, waits=waits)
         timed = guest.ask(request, Timed, stage="clock", limit_s=limit_s)
         bracket_us = 1e6 * (self._now_s() - began)
         if not isinstance(timed, Timed):
@@ -220,10 +246,14 @@ class Rounds:
         return None
 
 
-def agrees(claim_us: float, host_us: float, num_calls: int, clock: ClockConfig) -> bool:
-    """Whether both clocks may be right: the difference of a call is explained by what neither resolves."""
-    explained_us = clock.agree_us + clock.agree_bracket_us / num_calls
-    return abs(host_us - claim_us) <= explained_us + clock.agree_share * max(claim_us, host_us)
+def resolution_us(num_calls: int, clock: ClockConfig, *, waits: bool) -> float:
+    """What the host's clock cannot tell of one call."""
+    return (clock.agree_waits_us if waits else clock.agree_us) + clock.agree_bracket_us / num_calls
+
+
+def agrees(one_us: float, other_us: float, explained_us: float, clock: ClockConfig) -> bool:
+    """Whether both clocks may be right, which differ by `explained_us` for reasons of their own."""
+    return abs(one_us - other_us) <= explained_us + clock.agree_share * max(one_us, other_us)
 
 
 def secret_seed(rng: random.Random) -> int:

@@ -1,15 +1,18 @@
-"""One way of timing for everybody: the candidate in the guest, its baselines and the empty program in the
-oracle.
+"""One way of timing for everybody: the candidate in the guest, its baselines in the oracle.
 
 A timed call, all on one stream but for what the program itself does elsewhere:
 
-    hide a few elements of its inputs | write a buffer larger than L2 | put them back | event | call | event
-    wait for the whole device
+    write a buffer, several times | hide a few elements of its inputs |
+    write the buffer, larger than L2, once more | put them back | event | call | event
 
-The flush makes the call find a cold cache, and hides from the events what it costs the CPU to launch. Putting
-back a few elements after it makes early work worthless: a kernel on a stream that does not wait would have
-run beside the flush, unseen by any clock, but has then read NaN. The wait after each call keeps its work from
-running on into the next flush: whatever it started is over before the host's own clock stops.
+The writing keeps the stream busy while the CPU launches, as a model's other layers would, so that the events
+enclose the GPU's time; of a program that takes longer to launch, the rest is seen. The last writing makes the
+call find a cold cache. Putting back a few elements after it makes early work worthless: a kernel on a stream
+that does not wait would have run beside the flush, unseen by any clock, but has then read NaN.
+
+A batch ends with a wait for the whole device. Some batches wait after each call as well, so that no work runs
+on, unseen, into the next call's flush. That wait costs the host's clock its precision: on an H200 what is
+around a call scatters by 5 us with it and by 1 us without.
 
 What is called here was looked up before a candidate's code was imported, so that it cannot be exchanged by
 name. That makes cheating harder, not impossible; the host's clock is what decides (`rounds`).
@@ -26,6 +29,7 @@ import torch
 from warpsmith.judge.tensorfile import leaves
 
 NUM_LATE: Final = 64  # elements of one input; few, so that the cache stays cold
+NUM_BUSY: Final = 8  # writes of the buffer beforehand: on an H200 0.3 ms, more than most take to launch
 
 Call = Callable[[list[Any]], object]
 
@@ -64,7 +68,9 @@ class Stopwatch:
             num_calls += 1
         return 1e6 * best_s
 
-    def run(self, call: Call, sets: Sequence[list[Any]], num_calls: int) -> tuple[list[float], list[object]]:
+    def run(
+        self, call: Call, sets: Sequence[list[Any]], num_calls: int, *, waits: bool = False
+    ) -> tuple[list[float], list[object]]:
         """The time of each call in µs by device events, and what each returned."""
         stream = _current_stream()
         events = [(_Event(enable_timing=True), _Event(enable_timing=True)) for _ in range(num_calls)]
@@ -74,52 +80,60 @@ class Stopwatch:
         _wait()
         for index, (start, end) in enumerate(events):
             inputs = sets[index % len(sets)]
-            kept = late.hide(inputs)
+            for _ in range(NUM_BUSY):
+                self._flushed.fill_(index)
+            late.hide(index % len(sets))
             self._flushed.fill_(index)
-            late.put_back(inputs, kept)
+            late.put_back(index % len(sets))
             _record(start, stream)
             outputs.append(call(inputs))
             _record(end, stream)
-            _wait()
+            if waits:
+                _wait()
+        _wait()
         for pointer in _pointers(outputs):
             assert pointer >= 0
         return [1e3 * _elapsed_ms(start, end) for start, end in events], outputs
 
 
 class _Late:
-    """Some elements of each set's largest tensor, at the same random places, to be hidden for a while."""
+    """Some elements of each set's largest tensor, at the same random places, to be hidden for a while.
+
+    All that can be looked up is looked up before the clock runs.
+    """
 
     def __init__(self, sets: Sequence[list[Any]]) -> None:
         first = list(leaves(sets[0])) if sets else []
         weights: list[int] = [tensor.numel() * (2 if tensor.is_floating_point() else 1) for tensor in first]
-        heaviest: int = max(weights, default=0)
-        self._which = weights.index(heaviest) if heaviest else None
-        if self._which is not None:
-            chosen = [self._flat(inputs) for inputs in sets]
-            num_elements = min(flat.numel() for flat in chosen)
-            self._where = torch.randint(num_elements, (NUM_LATE,), device=chosen[0].device)
-            self._hidden = torch.full((NUM_LATE,), 0, dtype=chosen[0].dtype, device=chosen[0].device)
-            if chosen[0].is_floating_point() or chosen[0].is_complex():
-                self._hidden.fill_(math.nan)
+        heaviest = max(weights, default=0)
+        self._flat: list[torch.Tensor] = []
+        if not heaviest:
+            return
+        self._flat = [_flat(list(leaves(inputs))[weights.index(heaviest)]) for inputs in sets]
+        like = self._flat[0]
+        num_elements = min(flat.numel() for flat in self._flat)
+        self._where = torch.randint(num_elements, (NUM_LATE,), device=like.device)
+        self._kept = torch.empty(NUM_LATE, dtype=like.dtype, device=like.device)
+        self._hidden = torch.zeros_like(self._kept)
+        if like.is_floating_point() or like.is_complex():
+            self._hidden.fill_(math.nan)
 
-    def hide(self, inputs: list[Any]) -> torch.Tensor | None:
-        if self._which is None:
-            return None
-        flat = self._flat(inputs)
-        kept = flat.index_select(0, self._where)
-        flat.index_copy_(0, self._where, self._hidden)
-        return kept
+    def hide(self, index: int) -> None:
+        if self._flat:
+            torch.index_select(self._flat[index], 0, self._where, out=self._kept)
+            self._flat[index].index_copy_(0, self._where, self._hidden)
 
-    def put_back(self, inputs: list[Any], kept: torch.Tensor | None) -> None:
-        if kept is not None:
-            self._flat(inputs).index_copy_(0, self._where, kept)
+    def put_back(self, index: int) -> None:
+        """What was hidden last, of the same set."""
+        if self._flat:
+            self._flat[index].index_copy_(0, self._where, self._kept)
 
-    def _flat(self, inputs: list[Any]) -> torch.Tensor:
-        """Its memory, whatever its strides; less than its elements where it is expanded."""
-        assert self._which is not None
-        tensor = list(leaves(inputs))[self._which].detach()
-        room = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
-        return tensor.as_strided((min(tensor.numel(), room),), (1,))
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    """Its memory, whatever its strides; less than its elements where it is expanded."""
+    tensor = tensor.detach()
+    room = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
+    return tensor.as_strided((min(tensor.numel(), room),), (1,))
 
 
 def _pointers(outputs: object) -> Iterator[int]:

@@ -57,7 +57,7 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the oracle says of one call's outputs; of the first call's also as they were after the second."""
+    """What the oracle says of one call's outputs; `is_held`: as they were after the last call."""
 
     call: int
     compared: Compared

@@ -294,7 +294,7 @@ def _misnamed(paths: Iterable[str]) -> BuildFailed | None:
 
 def _linked_needs(folder: Path) -> tuple[str, ...]:
     """What the libraries import, but none of the compiled files: some compilers link their runtime in."""
-    own = needed_by((folder / "objects").glob("*.o"))
+    own = needed_by((folder / "objects").rglob("*.o"))
     return tuple(sorted(frozenset().union(*map(imported, folder.glob("*.so"))) - own))
 
 

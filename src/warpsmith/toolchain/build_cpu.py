@@ -29,6 +29,8 @@ ABSENT_HEADER = re.compile(r"fatal error: (?P<header>[\w./]+): No such file")
 LIBRARY_FUNCTION = re.compile(
     r"'(?:cublas|CUBLAS)\w+' was not declared|undeclared identifier '(?:cublas|CUBLAS)\w+'"
 )
+# What a compiler says of a line of the sources. Without one, a program was beyond what may be built at all.
+OF_A_LINE = re.compile(r":\d+: (?:fatal )?error: ")
 
 
 @dataclass(slots=True)
@@ -151,7 +153,7 @@ class HostBuilder:
         refused = self._report_failure(reported, workplace)
         if isinstance(refused, BuildFailed):
             return refused
-        is_cuda = reported and all(one.is_success for one in reported)
+        is_cuda = reported and all(one.is_success for one in reported) and OF_A_LINE.search(said)
         if is_cuda or LIBRARY_FUNCTION.search(said):
             return NotRunnable(device=self.device.name, reason=f"does not compile for the CPU:\n{said}")
         return BuildFailed(log=said)

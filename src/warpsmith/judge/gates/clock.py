@@ -33,7 +33,6 @@ from warpsmith.judge.protocol import (
     CANDIDATE,
     COMPILE,
     EAGER,
-    EMPTY,
     TWIN,
     Compare,
     Count,
@@ -212,7 +211,6 @@ def _warm_request(trial: Trial, program: str) -> Warm:
 def _warm_baselines(trial: Trial) -> float:
     """What a call of eager takes, roughly, with its flush. The rest is warmed where it is to be timed."""
     limits, oracle = trial.config.limits, trial.subject.oracle
-    oracle.warm(_warm_request(trial, EMPTY), limit_s=limits.clock_s)
     eager_us = oracle.warm(_warm_request(trial, EAGER), limit_s=limits.clock_s)
     if trial.subject.baselines.find(_key(trial), trial.config.clock.cache) is None:
         _others(trial)
@@ -247,7 +245,7 @@ def _pace(trial: Trial, call_us: float, set_s: float) -> Pace:
 
 
 def _num_calls(call_us: float, clock: ClockConfig) -> int:
-    wanted = 1e3 * clock.round_ms / max(call_us, 1.0) if math.isfinite(call_us) else clock.min_calls
+    wanted = 1e3 * clock.round_ms / (call_us + clock.idle_us) if math.isfinite(call_us) else clock.min_calls
     return min(max(math.ceil(wanted), clock.min_calls), clock.max_calls)
 
 
@@ -363,7 +361,7 @@ def _timing(trial: Trial, rounds: Rounds, baseline: Baseline, counted: Counted) 
     if not good:
         raise InfraError(f"{trial.device.name} cannot be timed on: {rounds.bad[-1].trouble}; try again later")
     by_events = _against_eager(rounds, clock, rng)
-    against_eager, over_eager = _confirmed(by_events, rounds), baseline.best_over_eager
+    against_eager, over_eager = _confirmed(by_events, rounds, clock), baseline.best_over_eager
     return Timing(
         provenance=Provenance.MEASURED,
         gpu=trial.device.name,
@@ -375,21 +373,22 @@ def _timing(trial: Trial, rounds: Rounds, baseline: Baseline, counted: Counted) 
         floor_us=task_floor(trial).us,
         num_launches=counted.num_launches,
         null=baseline.null,
-        host_us=median(item.host_us for item in good),
+        host_us=median(item.host_us for item in good if not item.waits),
         num_verified=rounds.num_verified,
         num_input_sets=rounds.num_input_sets,
         trouble=_trouble(rounds, by_events, clock),
     )
 
 
-def _confirmed(by_events: Ratio, rounds: Rounds) -> Ratio:
-    """The ratio with an interval that reaches down to what the host's own clock says of the candidate.
+def _confirmed(by_events: Ratio, rounds: Rounds, clock: ClockConfig) -> Ratio:
+    """The ratio with an interval that reaches down to what the host's own clock allows for the candidate.
 
     So a guest gains nothing by claiming as little as the two clocks' agreement lets it.
     """
+    free = [item for item in rounds.good if not item.waits] or rounds.good
     claim_us, host_us = (
-        median(item.claim_us for item in rounds.good),
-        median(item.host_us for item in rounds.good),
+        median(item.claim_us for item in free),
+        median(item.host_us for item in free) - clock.confirm_us,
     )
     low = by_events.centre * claim_us / max(claim_us, host_us)
     return Ratio(centre=by_events.centre, low=min(by_events.low, low), high=by_events.high)

@@ -1,9 +1,14 @@
 """Does it run, by itself, and leave alone what is not its own?
 
 All input sets are run in order, each in fresh tensors, and then the first once more: an answer that was kept
-from an earlier call shows. What the first call returned is written out again after the second: a buffer that
-every call reuses shows. Fresh memory is poisoned, so what is never written shows. In the last call the inputs
-arrive late, so work that does not wait for them shows.
+from an earlier call shows. Fresh memory is poisoned, so what is never written shows. In that last of the
+watched calls the inputs arrive late, so work that does not wait for them shows.
+
+One more call is as the clock's are: on the very tensors of the call before, which hold another input set by
+then, in memory that nobody poisoned, with nobody listening. A program that knows a tensor again, or by the
+poison that it is examined, shows.
+
+What the calls returned is written out again after the last: buffers that calls reuse in turn show.
 
 Each answer is compared as soon as it is there, since the arena has room for few; gate `numbers` judges them.
 """
@@ -14,12 +19,24 @@ from pathlib import Path
 
 from warpsmith.core import Crashed, InfraError, Rejected, TimedOut, Wrong
 from warpsmith.judge.gates.load import flags_left
-from warpsmith.judge.protocol import Compare, Compared, Computed, Forward, Lend, Lent, Ran, TooLarge
+from warpsmith.judge.protocol import (
+    Compare,
+    Compared,
+    Computed,
+    Forward,
+    Lend,
+    Lent,
+    Ran,
+    Recall,
+    Recalled,
+    TooLarge,
+)
 from warpsmith.judge.trial import Answer, Trial
 
 ROOM = 4  # times the reference's output, beyond which an answer is not worth writing down
 ROOM_BYTES = 1 << 20
 COPY_BYTES = 8 << 20
+MIN_HELD, MAX_HELD = 2, 3  # answers that are held on a GPU; the first alone shows buffers that go around
 
 Failed = Crashed | TimedOut | Rejected | Wrong
 
@@ -29,12 +46,25 @@ def check(trial: Trial) -> Failed | None:
         failure = _run(trial, call, case)
         if failure is not None:
             return failure
-    return None
+    if any(answer.compared.difference for answer in trial.answers):
+        return None
+    return _recall(trial)
 
 
 def calls(trial: Trial) -> tuple[int, ...]:
     """The input set of each call."""
-    return (*range(trial.subject.num_inputs), 0)
+    num_inputs = trial.subject.num_inputs
+    return (*range(num_inputs), 0, 1 % num_inputs)
+
+
+def num_held(trial: Trial) -> int:
+    """How many answers, from the first, are held until the last call."""
+    most = len(calls(trial)) - 1
+    if trial.device.kind == "cpu":
+        return most
+    room = int(trial.config.clock.held_share * trial.device.memory_bytes)
+    fitting = room // max(trial.subject.facts.output_bytes, 1)
+    return min(max(fitting, MIN_HELD), MAX_HELD, most)
 
 
 def lend(trial: Trial, call: int, case: int) -> Path:
@@ -72,13 +102,14 @@ def max_bytes(trial: Trial) -> int:
 def _run(trial: Trial, call: int, case: int) -> Failed | None:
     given = lend(trial, call, case)
     outputs = trial.guest.exchange / f"outputs-{call}"
-    held = trial.guest.exchange / "outputs-held" if call == 1 else None
+    is_plain = call > trial.subject.num_inputs
     request = Forward(
         inputs=given,
         outputs=outputs,
-        held=held,
-        is_late=call == trial.subject.num_inputs,
         max_bytes=max_bytes(trial),
+        is_late=call == trial.subject.num_inputs,
+        is_plain=is_plain,
+        keep_as=call if call < num_held(trial) else None,
     )
     answer = trial.guest.ask(request, (Ran, TooLarge), stage="forward", limit_s=trial.config.limits.forward_s)
     match answer:
@@ -88,17 +119,37 @@ def _run(trial: Trial, call: int, case: int) -> Failed | None:
                 names = ", ".join(item.operator for item in answer.computed)
                 trial.advice.append(f"in its first call it lets torch compute {names}")
             if failure is None:
-                trial.answers.append(Answer(call=call, compared=compare(trial, outputs, case, given)))
-                if held is not None:
-                    trial.answers.append(Answer(call=0, compared=compare(trial, held, 0, None), is_held=True))
+                # Where the inputs of a plain call lie, no file of the judge's says.
+                compared = compare(trial, outputs, case, None if is_plain else given)
+                trial.answers.append(Answer(call=call, compared=compared))
             return failure
         case TooLarge(num_bytes=size):
-            expected = trial.subject.facts.output_bytes
-            return Wrong(
-                what="structure", message=f"the output holds {size} bytes; the reference's {expected}"
-            )
+            return _too_large(trial, size)
         case failure:
             return failure
+
+
+def _recall(trial: Trial) -> Failed | None:
+    for call, case in enumerate(calls(trial)[: num_held(trial)]):
+        outputs = trial.guest.exchange / f"outputs-held-{call}"
+        request = Recall(kept_as=call, outputs=outputs, max_bytes=max_bytes(trial))
+        limit_s = trial.config.limits.forward_s
+        answer = trial.guest.ask(request, (Recalled, TooLarge), stage="forward", limit_s=limit_s)
+        match answer:
+            case Recalled():
+                compared = compare(trial, outputs, case, None)
+                trial.answers.append(Answer(call=call, compared=compared, is_held=True))
+            case TooLarge(num_bytes=size):
+                return _too_large(trial, size)
+            case failure:
+                return failure
+    return None
+
+
+def _too_large(trial: Trial, num_bytes: int) -> Wrong:
+    expected = trial.subject.facts.output_bytes
+    message = f"the output holds {num_bytes} bytes; the reference's {expected}"
+    return Wrong(what="structure", message=message)
 
 
 def _trespass(ran: Ran, *, is_first: bool) -> Rejected | Wrong | None:

@@ -4,12 +4,16 @@ from warpsmith.core import Accuracy, PrecisionClass, Wrong
 from warpsmith.judge.trial import Answer, Trial
 
 REUSED = (
-    "what forward returns is overwritten by its next call, so return a new tensor each time; seen on the "
-    "first answer, read again after the second call"
+    "what forward returns is overwritten by a later call, so return a new tensor each time; seen on an answer "
+    "that was read again after the last call"
 )
 REPEATED = (
     "the first inputs, given again after the others and, on a GPU, arriving late, give another answer than "
     "before"
+)
+PLAIN = (
+    "called as the clock calls it (on the tensors of the call before, which hold other numbers now, and in "
+    "memory that was not filled with NaN) it gives another answer"
 )
 
 
@@ -34,6 +38,7 @@ def check(trial: Trial) -> Wrong | None:
 def _wrong(answer: Answer, num_inputs: int) -> Wrong:
     difference = answer.compared.difference
     assert difference is not None
-    why = REUSED if answer.is_held else REPEATED if answer.call == num_inputs else ""
+    of_call = {num_inputs: REPEATED, num_inputs + 1: PLAIN}
+    why = REUSED if answer.is_held else of_call.get(answer.call, "")
     message = f"{why}; {difference.message}" if why else difference.message
     return Wrong(what=difference.what, message=message, error=difference.error, allowed=difference.allowed)

@@ -32,9 +32,7 @@ def _off_shape(trial: Trial, size: Resize, pristine: Path) -> OffShape:
     if trial.device.kind != "cuda":
         given = trial.guest.exchange / "inputs-resized"
         _copy(pristine, given)
-    request = Forward(
-        inputs=given, outputs=outputs, held=None, is_late=False, max_bytes=forward.max_bytes(trial)
-    )
+    request = Forward(inputs=given, outputs=outputs, max_bytes=forward.max_bytes(trial))
     limit_s = trial.config.limits.forward_s
     answer = trial.guest.ask(request, (Ran, TooLarge), stage="forward", limit_s=limit_s)
     wrong = _failure(answer) or _difference(trial, outputs)

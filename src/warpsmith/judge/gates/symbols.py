@@ -15,7 +15,7 @@ from warpsmith.judge.kinds import Kind, kind_from_cpp
 from warpsmith.judge.names import names
 from warpsmith.judge.trial import Trial
 from warpsmith.toolchain import Build
-from warpsmith.toolchain.symbols import holds_name, imported, insisting_exports, may_call_system
+from warpsmith.toolchain.symbols import imported, insisting_exports, may_call_system
 
 MAX_NAMES = 4
 OBJDUMP = Path("/usr/bin/objdump")
@@ -123,8 +123,6 @@ BANS = (
 )
 # What the stand-ins for CUDA need themselves, so that it says nothing of a candidate on the cpu device.
 OF_CPU_DEVICE = names("mmap mprotect pthread_create")
-# The stand-in for cuBLAS looks for torch's own product; a program's own look-ups are read off its text.
-HOST_PRODUCTS, LOOK_UPS = "libtorch_cpu.so", names("dlopen dlsym")
 NATIVE_PYTHON = re.compile(r"_?Py[A-Z_]\w+")
 HONEST_LIBRARY = re.compile(r"(cublas(Lt|Xt)?|cudnn)[A-Z]\w+")
 ATEN = re.compile(r"_ZN2at4_ops(\d+)(\w+)")
@@ -134,7 +132,7 @@ AT_NATIVE = re.compile(r"_ZN2at6native\d+(\w+)")
 INTERPOSED = re.compile(
     r"(__?)?cuda(Event|Stream|Device(Synch|Reset)|Launch|Malloc|Free|Memcpy|Memset|Graph|GetLastError|PeekAtLast)\w*|"
     r"cu(Event|Stream|Launch|Mem|Graph|Ctx|Func|Kernel)[A-Z]\w*|cublas[A-Z]\w+|cudnn[A-Z]\w+|malloc|free|calloc|"
-    r"realloc|memcpy|memset|memmove|dlopen|dlsym|write|read|open|clock_gettime|gettimeofday|nanosleep|ioctl|"
+    r"realloc|memcpy|memset|memmove|dlopen|dlsym|clock_gettime|gettimeofday|nanosleep|ioctl|"
     r"syscall|_?Py[A-Z](?!nit_)\w+"
 )
 ADVISED = (
@@ -169,7 +167,7 @@ def check(trial: Trial) -> Rejected | None:
 def breach(build: Build, form: Form, device_kind: str) -> Rejected | None:
     """The first thing that the build asks for and may not."""
     is_cpu = device_kind == "cpu"
-    needed = _needed(build) - _of_cpu_device(build) if is_cpu else _needed(build)
+    needed = _needed(build) - OF_CPU_DEVICE if is_cpu else _needed(build)
     for ban in BANS:
         if found := [name for name in needed if ban.pattern.match(name)]:
             return _rejected(ban.rule, found, ban.why)
@@ -201,11 +199,6 @@ def odd(build: Build, device_kind: str) -> list[str]:
         for pattern, what in ADVISED
         if (found := [name for name in needed if pattern.fullmatch(name)])
     ]
-
-
-def _of_cpu_device(build: Build) -> frozenset[str]:
-    has_products = any(holds_name(library, HOST_PRODUCTS) for library in build.libraries)
-    return OF_CPU_DEVICE | LOOK_UPS if has_products else OF_CPU_DEVICE
 
 
 def _needed(build: Build) -> frozenset[str]:

@@ -38,11 +38,13 @@ class OperatorWatch:
     """A context. Notes every operator that is not free, with the candidate's line that called it.
 
     `computed` holds arithmetic, `libraries` the names of products and convolutions. Autograd's own operators
-    are not noted: what they derive from was heard in the forward pass.
+    are not noted: what they derive from was heard in the forward pass. Nor, if one `needs_line`, are those
+    that no line of the candidate's called: the judge's own, around a backward pass.
     """
 
-    def __init__(self, candidate: Path) -> None:
+    def __init__(self, candidate: Path, *, needs_line: bool = False) -> None:
         self._candidate = str(candidate)
+        self._needs_line = needs_line
         self._num_numbers = 0
         self._watches = (_Listener(self._heard), _LeavingWatch(self._note))
         self._stack = ExitStack()
@@ -75,7 +77,7 @@ class OperatorWatch:
         if name in self.computed or len(self.computed) >= MAX_REPORTED:
             return
         where = self._where(sys._getframe())
-        if where is None and torch._C._current_autograd_node() is not None:
+        if where is None and (self._needs_line or torch._C._current_autograd_node() is not None):
             return
         self.computed[name] = Computed(operator=name, where=where or "model_new.py")
 

@@ -12,9 +12,9 @@ import torch
 
 from warpsmith.judge.arena import Arena, ArenaError
 from warpsmith.judge.fingerprint import Fingerprint, changed_names, fingerprint, fingerprints
-from warpsmith.judge.guest import coverage, inline, launches, trespass
+from warpsmith.judge.guest import coverage, inline, launches, products, trespass
 from warpsmith.judge.guest.failures import is_ours, last_words
-from warpsmith.judge.guest.memory import arriving_late, poisoned
+from warpsmith.judge.guest.memory import arriving_late, leave_zeros, poisoned, refilled
 from warpsmith.judge.guest.operators import OperatorWatch
 from warpsmith.judge.guest.program import Program, Settings
 from warpsmith.judge.guest.timing import Timing
@@ -22,6 +22,7 @@ from warpsmith.judge.protocol import (
     Ablate,
     Ablated,
     Broken,
+    Computed,
     Count,
     Counted,
     Forward,
@@ -38,6 +39,8 @@ from warpsmith.judge.protocol import (
     Raised,
     Ran,
     Ready,
+    Recall,
+    Recalled,
     Show,
     Time,
     TooLarge,
@@ -59,6 +62,7 @@ class Session:
             Prepare: self._prepared,
             Load: self._loaded,
             Forward: self._ran,
+            Recall: self._recalled,
             Observe: self._observed,
             Ablate: self._ablated,
             Count: self._counted,
@@ -72,7 +76,8 @@ class Session:
         self._program: Program
         self._settings: Settings
         self._weights: dict[str, Fingerprint] = {}
-        self._previous: object = None
+        self._given: list[Any] = []  # the tensors of the call before
+        self._kept: dict[int, object] = {}
 
     def answer(self, request: GuestRequest) -> GuestAnswer:
         try:
@@ -135,17 +140,17 @@ class Session:
 
     def _ran(self, request: Forward) -> Ran | TooLarge:
         inputs = self._fresh_inputs(request.inputs)
+        if request.is_plain:
+            inputs = refilled(self._given, inputs)
         before = self._input_fingerprints(inputs)
         if request.is_late and self._load.device == "cuda":
             inputs = arriving_late(inputs)
-        call = self._program.begin(inputs)
-        with poisoned(), OperatorWatch(self._load.candidate) as watch:
-            call.run()
-        with poisoned():
-            outputs = call.answer()
-        if request.held is not None:
-            self._put(request.held, self._previous, HELD)
-        self._previous = outputs
+        self._given = inputs
+        if self._load.device == "cpu":
+            products.hand_over(self._load.extension)
+        outputs, computed = self._plain(inputs) if request.is_plain else self._watched(inputs)
+        if request.keep_as is not None:
+            self._kept[request.keep_as] = outputs
         if room_for(outputs) > request.max_bytes:
             return TooLarge(num_bytes=total_bytes(outputs))
         # In the order of the candidate's stream, before the device is waited for: what other streams have not
@@ -157,9 +162,32 @@ class Session:
         return Ran(
             changed_inputs=tuple(index for index, (old, new) in changes if old != new),
             changed_parameters=changed_names(self._weights, self._program.fixed()),
-            computed=tuple(watch.computed.values()),
+            computed=computed,
             flipped=self._settings.flipped(),
         )
+
+    def _watched(self, inputs: list[Any]) -> tuple[object, tuple[Computed, ...]]:
+        call = self._program.begin(inputs)
+        forward = OperatorWatch(self._load.candidate)
+        backward = OperatorWatch(self._load.candidate, needs_line=True)
+        with poisoned():
+            with forward:
+                call.run()
+            with backward:
+                outputs = call.answer()
+        return outputs, tuple((forward.computed | backward.computed).values())
+
+    def _plain(self, inputs: list[Any]) -> tuple[object, tuple[Computed, ...]]:
+        leave_zeros(inputs)
+        return self._call(inputs), ()
+
+    def _recalled(self, request: Recall) -> Recalled | TooLarge:
+        outputs = self._kept.pop(request.kept_as)
+        if room_for(outputs) > request.max_bytes:
+            return TooLarge(num_bytes=total_bytes(outputs))
+        self._put(request.outputs, outputs, HELD)
+        self._synchronize()
+        return Recalled()
 
     def _observed(self, request: Observe) -> Observed:
         watch = OperatorWatch(self._load.candidate)

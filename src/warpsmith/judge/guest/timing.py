@@ -36,7 +36,7 @@ class Timing:
     def time(self, request: Time, call: Call) -> Timed:
         assert self._stopwatch is not None
         self._held = ()
-        samples_us, self._held = self._stopwatch.run(call, self._sets, request.calls)
+        samples_us, self._held = self._stopwatch.run(call, self._sets, request.calls, waits=request.waits)
         return Timed(samples_us=tuple(samples_us))
 
     def holding(self, call: Call, inputs: list[Any]) -> Callable[[], None]:

@@ -56,7 +56,7 @@ from warpsmith.judge.protocol import (
 from warpsmith.judge.tensorfile import TensorFile, TensorFileError, changed, leaves, room_for, write
 
 ANSWER_ROOM_BYTES = 1 << 20  # beyond the reference's own outputs, and for aligning them
-MIN_SLOTS, MAX_SLOTS = 3, 64  # input sets in the arena
+MIN_SLOTS, MAX_SLOTS = 3, 32  # input sets in the arena
 SLOT_ALIGNMENT = 1 << 12
 
 
@@ -134,6 +134,7 @@ class Session:
         num_slots = min((most_bytes - 2 * answer_bytes) // input_bytes, MAX_SLOTS)
         if num_slots < MIN_SLOTS:
             return None
+        torch.cuda.empty_cache()  # looking at the task took more than is needed from here on
         try:
             self._arena = Arena.allocated(
                 answer_bytes=answer_bytes, input_bytes=input_bytes, num_slots=num_slots

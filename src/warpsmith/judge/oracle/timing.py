@@ -15,7 +15,6 @@ from warpsmith.judge.oracle.reference import Reference
 from warpsmith.judge.protocol import (
     COMPILE,
     EAGER,
-    EMPTY,
     TWIN,
     Deal,
     Dealt,
@@ -95,7 +94,8 @@ class Timing:
             return Unavailable(reason=f"{type(error).__name__}: {first_line:.300}")
 
     def time(self, request: Time) -> Timed:
-        samples_us, _ = self._stopwatch.run(self._programs[request.program], self._sets, request.calls)
+        program = self._programs[request.program]
+        samples_us, _ = self._stopwatch.run(program, self._sets, request.calls, waits=request.waits)
         return Timed(samples_us=tuple(samples_us))
 
     def _lay_all(self, paths: tuple[Path, ...]) -> bool:
@@ -128,8 +128,6 @@ class Timing:
 
 def _program(reference: Reference, name: str) -> Call:
     """What `name` stands for; "compile:MODE" is a mode of torch.compile's."""
-    if name == EMPTY:
-        return lambda inputs: inputs
     kind, _, mode = name.partition(":")
     made: dict[str, Callable[[], torch.nn.Module]] = {
         EAGER: lambda: reference.model,

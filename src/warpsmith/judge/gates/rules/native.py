@@ -41,6 +41,8 @@ CALLS = re.compile(
     r"process_vm_\w+|syscall|cudaMallocManaged|cuMemAllocManaged|cudaIpc\w+|cuIpc\w+|cudaLaunchHostFunc|"
     r"cudaStreamAddCallback|cuModuleLoad\w*|cudaLibraryLoad\w+|nvrtc\w+|cudaDeviceReset|pthread_create)\Z"
 )
+# A function with its body; parameters may be functions themselves.
+DEFINED = re.compile(r"\b(\w+)\s*\((?:[^;{}()]|\([^;{}()]*\))*\)\s*(?:noexcept\s*)?\{")
 SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 CUDA_TEXT = ("__global__", "#include", "PYBIND11_MODULE", "torch::Tensor")
 
@@ -162,9 +164,7 @@ def _early(part: Part) -> Iterator[Finding]:
 
 
 def _reaching(part: Part) -> Iterator[Finding]:
-    defined = {
-        name for text in part.siblings.values() for name in re.findall(r"\b(\w+)\s*\([^;{}()]*\)\s*\{", text)
-    }
+    defined = {name for text in part.siblings.values() for name in DEFINED.findall(text)}
     for node in _nodes(part, "call_expression"):
         function = node.child_by_field_name("function")
         if function is None or function.type not in ("identifier", "qualified_identifier"):

@@ -271,7 +271,7 @@ def _is_about_building(source: Source, node: ast.AST) -> bool:
 def _opens_file(source: Source, node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
         return node.id == "open" and "open" not in source.bound
-    return isinstance(node, ast.Attribute) and node.attr in FILES
+    return isinstance(node, ast.Attribute) and node.attr in FILES and not source.is_own(node)
 
 
 def _is_own_file(source: Source, node: ast.AST) -> bool:

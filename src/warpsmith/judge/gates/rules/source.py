@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 OWN_EXTENSION = "cuda_extension"
+EXTENSIONS = "torch.utils.cpp_extension."
 REACHERS = ("getattr", "setattr", "delattr", "hasattr")
 
 
@@ -63,6 +64,15 @@ class Source:
         name = self.dotted(node)
         return None if name is None or name.lstrip(".").partition(".")[0] in self.own else name
 
+    def is_own(self, node: ast.Attribute) -> bool:
+        """Whether it names a function of the candidate's: of its modules, its extensions or the same class."""
+        name = self.dotted(node)
+        if name is not None:
+            return set(name.lstrip(".").split(".")[:-1]) <= self.own
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            return node.attr in self.bound
+        return ast.unparse(node.value) in self._extensions()
+
     def uses(self) -> Iterator[tuple[ast.AST, str]]:
         """Every use of something foreign, by the longest name, and every import of it."""
         for node in self.nodes:
@@ -80,6 +90,16 @@ class Source:
             node = self.parents[node]
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node.name
+
+    def _extensions(self) -> frozenset[str]:
+        """What stands for a module that the file itself lets torch build."""
+        return frozenset(
+            ast.unparse(target)
+            for node in self.nodes
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if (self.dotted(node.value.func) or "").startswith(EXTENSIONS)
+            for target in node.targets
+        )
 
     def _is_part(self, node: ast.AST) -> bool:
         """Whether it is the left end of a longer name."""

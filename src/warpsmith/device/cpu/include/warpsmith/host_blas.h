@@ -1,8 +1,7 @@
-// The host's matrix product: that of libtorch where the process has it loaded, else a loop of ours over all
-// cores.
+// The host's matrix product: one that the process has handed over, as that of libtorch, else a loop of ours
+// over all cores.
 #pragma once
 
-#include <dlfcn.h>
 #include <stdint.h>
 
 #include "launch.h"
@@ -38,19 +37,12 @@ using HostGemm = void (*)(const char* transpose_a, const char* transpose_b, cons
                           const int* k, const T* alpha, const T* a, const int* lda, const T* b,
                           const int* ldb, const T* beta, T* c, const int* ldc);
 
-inline void* host_symbol(const char* name) {
-  static void* const library = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
-  return library == nullptr ? nullptr : dlsym(library, name);
-}
+// The program cannot look for one: that would take dlopen, which no program needs.
+inline HostGemm<float> single_gemm = nullptr;
+inline HostGemm<double> double_gemm = nullptr;
 
-inline HostGemm<float> find_host_gemm(float) {
-  static void* const symbol = host_symbol("sgemm_");
-  return reinterpret_cast<HostGemm<float>>(symbol);
-}
-inline HostGemm<double> find_host_gemm(double) {
-  static void* const symbol = host_symbol("dgemm_");
-  return reinterpret_cast<HostGemm<double>>(symbol);
-}
+inline HostGemm<float> find_host_gemm(float) { return single_gemm; }
+inline HostGemm<double> find_host_gemm(double) { return double_gemm; }
 
 // One column of C at a time, as sums of columns of A, which the compiler makes vector instructions of.
 template <class T>
@@ -95,3 +87,10 @@ WARPSMITH_OUTLINE void host_gemm(bool transpose_a, bool transpose_b, int m, int 
 
 }  // namespace warpsmith
 #pragma GCC visibility pop
+
+// Fortran's sgemm and dgemm of the host, for the library calls of this program from now on.
+extern "C" inline __attribute__((used, visibility("default"))) void warpsmith_use_products(
+    warpsmith::HostGemm<float> single, warpsmith::HostGemm<double> both) {
+  warpsmith::single_gemm = single;
+  warpsmith::double_gemm = both;
+}
