@@ -163,7 +163,8 @@ def judge(monkeypatch):
 
     def replace(verdict):
         class FakeJudge:
-            def __init__(self, task, **rest): ...
+            def __init__(self, task, *, device, **rest):
+                self.device = device
 
             def __enter__(self):
                 if isinstance(verdict, BaseException):

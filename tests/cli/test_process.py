@@ -15,7 +15,7 @@ import pytest
 from warpsmith.cli.exit_codes import MEANINGS
 
 WARPSMITH = (sys.executable, "-m", "warpsmith")
-VERBS = ("optimize", "verify", "build", "doctor", "runs list", "runs show")
+VERBS = ("optimize", "verify", "audit", "redteam", "build", "doctor", "runs list", "runs show")
 
 
 def call(*arguments, **env):

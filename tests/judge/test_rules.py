@@ -369,7 +369,7 @@ class ModelNew(nn.Module):
 NAMESAKE_LAUNCHERS = """
 #include <cuda_runtime.h>
 extern "C" int system(const float* x, int (*f)(int), cudaStream_t stream) { return 0; }
-extern "C" int fork(const float* x, int n, cudaStream_t stream) noexcept { return system(x, nullptr, stream); }
+extern "C" int fork(const float* x, int n, cudaStream_t s) noexcept { return system(x, nullptr, s); }
 extern "C" int touch(const float* x, int n, cudaStream_t stream) { return fork(x, n, stream); }
 """
 

@@ -94,9 +94,12 @@ def optimize(
     from warpsmith.agent.optimize import optimize as optimize_task
     from warpsmith.cli.progress import Progress
     from warpsmith.device import select_device
+    from warpsmith.judge import JudgeConfig
+    from warpsmith.judge.baselines import keeping_baselines
     from warpsmith.policy import PolicyConfig, make_policy
     from warpsmith.sandbox import pick
     from warpsmith.tasks import judged_as, load_task
+    from warpsmith.toolchain import default_store
 
     console = Console(is_json=json)
     chosen = select_device(device, arch, gpu)
@@ -116,7 +119,8 @@ def optimize(
         max_wall_s=None if max_minutes is None else max_minutes * 60,
         max_usd=max_usd,
     )
-    config = OptimizeConfig(device=chosen, sandbox=sandbox, budget=budget, folder=out)
+    judge = keeping_baselines(JudgeConfig(), default_store().baselines)
+    config = OptimizeConfig(device=chosen, sandbox=sandbox, budget=budget, folder=out, judge=judge)
     prompt_usd, completion_usd = prices_of(
         price, is_needed=max_usd is not None and policy.startswith("openai")
     )

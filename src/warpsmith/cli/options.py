@@ -123,8 +123,8 @@ EvalResultsOption = Annotated[
     typer.Option(
         "--eval-results",
         metavar="FILE",
-        help="Also put the verdict into FILE as KernelBench's eval_results.json has it. Only a measured time is "
-        "written as one.",
+        help="Also put the verdict into FILE as KernelBench's eval_results.json has it. Only a measured time "
+        "is written as one.",
         rich_help_panel=KERNELBENCH,
     ),
 ]

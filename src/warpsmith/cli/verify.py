@@ -88,13 +88,15 @@ def verify(
 
 def _judge_of(console: Console, task: "Task", device: "Device", kind: str, *, sanitizes: bool) -> "Judge":
     from warpsmith.judge import Judge, JudgeConfig
+    from warpsmith.judge.baselines import keeping_baselines
     from warpsmith.sandbox import pick
     from warpsmith.toolchain import Toolchain, default_store
 
     sandbox = pick(kind)
     console.warn(sandbox.warning)
-    toolchain = Toolchain(device, default_store(), sandbox)
-    config = JudgeConfig(sanitizes=sanitizes)
+    store = default_store()
+    toolchain = Toolchain(device, store, sandbox)
+    config = keeping_baselines(JudgeConfig(sanitizes=sanitizes), store.baselines)
     return Judge(task, device=device, sandbox=sandbox, toolchain=toolchain, config=config)
 
 

@@ -9,11 +9,12 @@ import hashlib
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpsmith.core import Ratio, Series
 from warpsmith.core.codec import from_json, to_json
+from warpsmith.judge.config import JudgeConfig
 
 DRIVER = Path("/proc/driver/nvidia/version")
 
@@ -62,6 +63,11 @@ class Baselines:
     def forget(self, key: str) -> None:
         """It does not hold any more; what is in the folder is replaced once it is measured again."""
         self.known.pop(key, None)
+
+
+def keeping_baselines(config: JudgeConfig, folder: Path) -> JudgeConfig:
+    """A config whose baselines outlive the process, in `folder`."""
+    return replace(config, clock=replace(config.clock, cache=folder))
 
 
 def baseline_key(parts: dict[str, str]) -> str:

@@ -1,7 +1,7 @@
 """How strictly and how long the judge looks: every default, with its unit and its reason."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpsmith.core.codec import to_json
@@ -93,5 +93,6 @@ class JudgeConfig:
 
     @property
     def digest(self) -> str:
-        """A key over every setting."""
-        return hashlib.sha256(to_json(self).encode()).hexdigest()
+        """A key over every setting that a verdict depends on: not over where files are kept."""
+        placeless = replace(self, scratch=None, clock=replace(self.clock, cache=None))
+        return hashlib.sha256(to_json(placeless).encode()).hexdigest()

@@ -3,6 +3,7 @@
 root/entries/ab/abcdef…/   files of one entry and entry.json, which holds their hashes; appears by one rename
 root/work/abcdef…/         where the holder of the key's lock builds
 root/locks/abcdef….lock    flock'd: the kernel frees it when its holder dies
+root/baselines/            times of references, which the judge keeps there
 """
 
 import errno
@@ -44,6 +45,11 @@ class Store:
     """A folder of entries that any number of processes may share."""
 
     root: Path
+
+    @property
+    def baselines(self) -> Path:
+        """Where times of references are kept."""
+        return self.root / "baselines"
 
     def fetch(self, key: str, make: Callable[[Path], Any]) -> Entry:
         """The entry under `key`; if there is none, `make(folder)` fills a folder and returns its JSON data.

@@ -4,8 +4,8 @@ from warpsmith.core import Accuracy, PrecisionClass, Wrong
 from warpsmith.judge.trial import Answer, Trial
 
 REUSED = (
-    "what forward returns is overwritten by a later call, so return a new tensor each time; seen on an answer "
-    "that was read again after the last call"
+    "what forward returns is overwritten by a later call, so return a new tensor each time; seen on an "
+    "answer that was read again after the last call"
 )
 REPEATED = (
     "the first inputs, given again after the others and, on a GPU, arriving late, give another answer than "

@@ -65,7 +65,7 @@ class Source:
         return None if name is None or name.lstrip(".").partition(".")[0] in self.own else name
 
     def is_own(self, node: ast.Attribute) -> bool:
-        """Whether it names a function of the candidate's: of its modules, its extensions or the same class."""
+        """Whether it names a function of the candidate's modules, its extensions or the same class."""
         name = self.dotted(node)
         if name is not None:
             return set(name.lstrip(".").split(".")[:-1]) <= self.own
