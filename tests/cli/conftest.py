@@ -178,6 +178,9 @@ def judge(monkeypatch):
 
             measure = verify
 
+            def environment(self):
+                return {"device": self.device.kind, "torch": "2"}
+
         monkeypatch.setattr("warpsmith.judge.Judge", FakeJudge)
 
     return replace

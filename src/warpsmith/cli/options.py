@@ -54,7 +54,7 @@ SandboxOption = Annotated[
     str,
     typer.Option(
         "--sandbox",
-        metavar="auto|bubblewrap|process",
+        metavar="auto|bubblewrap|docker|process",
         help="Where programs that nobody trusts yet run. auto: the strongest that works here.",
         rich_help_panel=JUDGING,
     ),

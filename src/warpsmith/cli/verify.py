@@ -78,12 +78,12 @@ def verify(
         has_backward=backward,
     )
     judge = _judge_of(console, loaded, chosen, sandbox, sanitizes=sanitize)
-    verdict = _judged(console, judge, candidate, is_timed=timing)
+    verdict, environment = _judged(console, judge, candidate, is_timed=timing)
     if eval_results is not None:
         sample = Sample(problem_id=problem_id, sample_id=sample_id)
         kernelbench.add(eval_results, sample, verdict, chosen.name)
-    facts = {"device": chosen.kind, "device_name": chosen.name, "arch": chosen.arch}
-    return _conclude(console, loaded, verdict, {"candidate_digest": candidate.digest, **facts})
+    facts = {"candidate_digest": candidate.digest, "environment": environment}
+    return _conclude(console, loaded, verdict, facts)
 
 
 def _judge_of(console: Console, task: "Task", device: "Device", kind: str, *, sanitizes: bool) -> "Judge":
@@ -100,12 +100,16 @@ def _judge_of(console: Console, task: "Task", device: "Device", kind: str, *, sa
     return Judge(task, device=device, sandbox=sandbox, toolchain=toolchain, config=config)
 
 
-def _judged(console: Console, judge: "Judge", candidate: "Candidate", *, is_timed: bool) -> "Verdict":
+def _judged(
+    console: Console, judge: "Judge", candidate: "Candidate", *, is_timed: bool
+) -> "tuple[Verdict, dict[str, str]]":
+    """The verdict, and what it depends on beside task and candidate."""
     with console.busy(f"judging on {judge.device.name}: the reference runs first"), judge:
-        return judge.measure(candidate) if is_timed else judge.verify(candidate)
+        verdict = judge.measure(candidate) if is_timed else judge.verify(candidate)
+        return verdict, judge.environment()
 
 
-def _conclude(console: Console, task: "Task", verdict: "Verdict", facts: dict[str, str]) -> ExitCode:
+def _conclude(console: Console, task: "Task", verdict: "Verdict", facts: dict[str, object]) -> ExitCode:
     from warpsmith.core import Passed
     from warpsmith.report.terminal import VerdictTable, kernels_table
     from warpsmith.report.verdicts import evidence_text

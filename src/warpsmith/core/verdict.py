@@ -119,7 +119,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sanitized:
-    """What compute-sanitizer's tools said of a run at a small size: nothing, or the verdict is `Wrong`."""
+    """What compute-sanitizer's tools said of one call: nothing, or the verdict is `Wrong`."""
 
     tools: tuple[str, ...]  # "memcheck", "racecheck", "initcheck", "synccheck"
     scale: float  # of the task's sizes

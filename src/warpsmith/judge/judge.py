@@ -11,6 +11,7 @@ from warpsmith.core import Candidate, InfraError, Passed, Task, TaskError, Verdi
 from warpsmith.device.base import Device
 from warpsmith.device.lease import lease
 from warpsmith.judge import controls, gates
+from warpsmith.judge.baselines import driver_version
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.gates import Gate, rules, sanitizer, shapes, symbols
 from warpsmith.judge.guests import Guests
@@ -57,7 +58,8 @@ class Judge:
 
         Raises:
             TaskError: the task cannot be judged; the message says why and what to change.
-            InfraError: this machine cannot do it; EnvironmentMissing if something has to be installed.
+            InfraError: this machine cannot do it, or the judge is blind on this task; EnvironmentMissing if
+                something has to be installed.
         """
         with ExitStack() as stack:
             scratch = Scratch(self.config.scratch)
@@ -69,6 +71,7 @@ class Judge:
             stack.callback(self._guests.close)
             self._versions = oracle.greet(limit_s=self.config.limits.start_s)
             self._subject = self._with_guest(self._opened(oracle, programs))
+            self.check_controls()
             self._resources = stack.pop_all()
         return self
 
@@ -106,6 +109,7 @@ class Judge:
             "device_name": self.device.name,
             "gpu": self.device.gpu.name,
             "gpu_uuid": self.device.uuid or "",
+            "driver": driver_version() if self.device.kind == "cuda" else "",
             "arch": self.device.arch,
             "sandbox": self._sandbox.name,
             "judge_config": self.config.digest,

@@ -90,7 +90,6 @@ def _of_one_task(cases: list[Case], bench: Bench) -> list[Outcome]:
     while waiting:
         with ExitStack() as stack:
             judge = stack.enter_context(bench.judge(waiting[0]))
-            judge.check_controls()
             is_sound = True
             while waiting and is_sound:
                 outcome = _judged(judge, waiting.pop(0))

@@ -37,10 +37,10 @@ class BubblewrapSandbox:
     """Runs where the kernel lets this user make namespaces.
 
     Inside, /tmp and /dev/shm are empty and private unless the command names them; paths below them that it
-    names appear there. CUDA's inter-process memory needs the real /dev/shm, named by the caller, and fails
-    across user namespaces: so with `gpu` and as root none is made, and it is the filter of system calls that
-    keeps the program from making one itself. Of started programs one that signal N killed and one that exited
-    with 128 + N look alike from outside, and count as killed.
+    names appear there. CUDA's inter-process memory was seen to fail across user namespaces: so with `gpu` and
+    as root none is made, and it is the filter of system calls that keeps the program from making one itself.
+    Of started programs one that signal N killed and one that exited with 128 + N look alike from outside, and
+    count as killed.
     """
 
     name = "bubblewrap"

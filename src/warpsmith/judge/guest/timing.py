@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from warpsmith.judge.guest.memory import leave_zeros
 from warpsmith.judge.protocol import Place, Placed, Show, Shown, Time, Timed, TooLarge, Warm, Warmed
 from warpsmith.judge.stopwatch import Call, Stopwatch
-from warpsmith.judge.tensorfile import leaves, room_for, total_bytes
+from warpsmith.judge.tensorfile import room_for, total_bytes
 
 
 class Timing:
@@ -29,7 +28,7 @@ class Timing:
         return Placed()
 
     def warm(self, request: Warm, call: Call) -> Warmed:
-        _leave_zeros(self._sets)
+        leave_zeros(self._sets)
         self._stopwatch = stopwatch = Stopwatch(request.flush_bytes)
         return Warmed(call_us=stopwatch.warm_up(call, self._sets, request.warm_up_ms))
 
@@ -41,7 +40,7 @@ class Timing:
 
     def holding(self, call: Call, inputs: list[Any]) -> Callable[[], None]:
         """One call, what it returns to be shown as that of call 0."""
-        _leave_zeros(inputs)
+        leave_zeros(inputs)
 
         def once() -> None:
             self._held = [call(inputs)]
@@ -56,15 +55,3 @@ class Timing:
         if self._stopwatch is not None:
             self._stopwatch.wait()  # another process is about to read it
         return Shown()
-
-
-def _leave_zeros(tree: object) -> None:
-    """Let free memory hold zeros, where `tree` lies.
-
-    NaN that is left there from an examined call would tell a program, wrongly, that it is examined still: it
-    would behave, and what it does when nobody looks would not be seen.
-    """
-    device = next((tensor.device for tensor in leaves(tree)), torch.device("cpu"))
-    sizes = [1 << power for power in range(0, 21, 2) for _ in range(32 >> power or 2)]
-    blocks = [torch.zeros(size, device=device) for size in sizes]
-    del blocks
