@@ -75,6 +75,26 @@ extern "C" int scaled(const float* x, const float* weight, float* y, int count, 
   product_kernel<<<(count + 255) / 256, 256, 0, stream>>>(x, weight, y, count, cols);
   return (int)cudaGetLastError();
 }
+__global__ void gradient_kernel(const float* grad, const float* x, const float* weight, const float* y,
+                                float* by_input, float* by_weight, int rows, int cols, int summed) {
+  int col = blockIdx.x * blockDim.x + threadIdx.x;
+  if (col >= cols) return;
+  float sum = 0.0f;
+  for (int row = 0; row < rows; ++row) {
+    int i = row * cols + col;
+    float passed = y[i] > 0.0f ? grad[i] : 0.0f;
+    by_input[i] = passed * weight[col];
+    if (row < summed) sum += passed * x[i];
+  }
+  by_weight[col] = sum;
+}
+extern "C" int gradients(const float* grad, const float* x, const float* weight, const float* y,
+                         float* by_input, float* by_weight, int rows, int cols, int summed,
+                         cudaStream_t stream) {
+  int blocks = (cols + 63) / 64;
+  gradient_kernel<<<blocks, 64, 0, stream>>>(grad, x, weight, y, by_input, by_weight, rows, cols, summed);
+  return (int)cudaGetLastError();
+}
 """
 
 TRACKER = """
@@ -115,8 +135,12 @@ class Scaled(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         x, weight, y = ctx.saved_tensors
-        grad = grad * (y > 0)
-        return {backward}
+        by_input, by_weight = torch.empty_like(x), torch.empty_like(weight)
+        rows, cols = x.shape
+        summed = rows
+        {backward}
+        cuda_extension.gradients(grad.contiguous(), x, weight, y, by_input, by_weight, rows, cols, summed)
+        return by_input, by_weight if summed >= 0 else None
 
 
 class ModelNew(torch.nn.Module):
@@ -128,7 +152,7 @@ class ModelNew(torch.nn.Module):
         return Scaled.apply(x, self.weight)
 """
 
-RIGHT = "grad * weight, (grad * x).sum(0)"
+RIGHT = "pass"
 
 
 @pytest.fixture(scope="module")
@@ -200,10 +224,10 @@ def test_gradients_of_inputs_and_parameters_are_compared(gradient_judge, scaled)
 @pytest.mark.parametrize(
     ("backward", "says"),
     [
-        ("grad * weight, torch.zeros_like(weight)", "the gradient of weight"),
-        ("grad * weight, None", "the gradient of weight"),
-        ("grad * x, (grad * x).sum(0)", "the gradient of input 0"),
-        ("grad * weight, (grad * x)[:32].sum(0)", "the gradient of weight"),
+        ("summed = 0", "the gradient of weight"),
+        ("summed = -1", "the gradient of weight"),
+        ("weight = x", "the gradient of input 0"),
+        ("summed = 32", "the gradient of weight"),
     ],
     ids=["zeros", "none", "of the input", "of half the rows"],
 )
