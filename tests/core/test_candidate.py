@@ -167,3 +167,10 @@ def test_names_that_mislead_or_cannot_lie_side_by_side_are_refused(paths):
 )
 def test_a_program_that_compiles_for_itself_is_told_by_its_code_and_not_its_comments(files, form):
     assert Candidate.of(files).form is form
+
+
+def test_a_file_that_is_no_python_is_no_program(tmp_path):
+    page = tmp_path / "answer.md"
+    page.write_text("# An answer")
+    with pytest.raises(UsageError, match=r"name a folder with model_new\.py, or one \.py file"):
+        Candidate.from_folder(page)

@@ -150,3 +150,19 @@ def test_a_pattern_that_names_nothing_is_wrong_usage(case_file, judging, capsys)
     judging({})
     assert run(["redteam", "--case", str(case_file("a")), "--only", "nothing", *HERE]) == 2
     assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(None, "cannot be read"), (b"\xff\xfe", "cannot be read"), (b"no markers", "redteam: begin")],
+    ids=["missing", "not text", "without markers"],
+)
+def test_a_page_that_cannot_take_the_table_is_wrong_usage(
+    case_file, judging, tmp_path, capsys, content, says
+):
+    judging({})
+    page = tmp_path / "page.md"
+    if content is not None:
+        page.write_bytes(content)
+    assert run(["redteam", "--case", str(case_file("a")), *HERE, "--markdown", str(page)]) == 2
+    assert says in capsys.readouterr().err

@@ -62,9 +62,7 @@ def redteam(
 
     console = Console(is_json=json)
     cases = _chosen(tuple(read_case(path) for path in case) if case else corpus(), only)
-    page = "" if markdown is None else markdown.read_text(encoding="utf-8")
-    if markdown is not None:
-        replace_table(page, "")  # says at once that it has no markers
+    page = "" if markdown is None else _page(markdown)
     chosen, picked = select_device(device, arch, gpu), pick(sandbox)
     console.warn(picked.warning)
     bench = Bench(device=chosen, sandbox=picked, toolchain=Toolchain(chosen, default_store(), picked))
@@ -75,6 +73,19 @@ def redteam(
     return _conclude(
         console, outcomes, {"device": chosen.kind, "device_name": chosen.name, "sandbox": picked.name}
     )
+
+
+def _page(path: Path) -> str:
+    """The text that the table goes into. Raises UsageError now, not after a long run, if it cannot."""
+    from warpsmith.core import UsageError
+    from warpsmith.report.redteam import replace_table
+
+    try:
+        page = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    replace_table(page, "")
+    return page
 
 
 def _chosen(cases: "tuple[Case, ...]", only: str | None) -> "tuple[Case, ...]":

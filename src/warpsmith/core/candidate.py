@@ -68,6 +68,8 @@ class Candidate:
         """
         if folder.is_file() and folder.suffix == ".py":
             return cls.of({MODULE: _read(folder, folder.parent)})
+        if folder.is_file():
+            raise UsageError(f"{folder} is no program; name a folder with {MODULE}, or one .py file")
         if not (folder / MODULE).is_file():
             raise UsageError(f"{folder} has no {MODULE}; a candidate is {MODULE} and kernels/*.cu")
         paths = [path for path in _walk(folder / KERNELS) if path.suffix in SOURCE_SUFFIXES]
