@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +20,7 @@ from warpsmith.core import (
 )
 from warpsmith.core.codec import from_json, to_json
 from warpsmith.judge import JudgeConfig
+from warpsmith.judge.baselines import keeping_baselines
 from warpsmith.judge.exchange import failure, start_failure
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient
@@ -196,6 +198,14 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
 def test_every_setting_changes_the_configs_key():
     assert JudgeConfig().digest == JudgeConfig().digest
     assert JudgeConfig().digest != JudgeConfig(num_inputs=6).digest
+
+
+def test_where_files_are_kept_is_no_part_of_the_configs_key(tmp_path):
+    config = JudgeConfig()
+    assert replace(config, scratch=tmp_path).digest == config.digest
+    assert keeping_baselines(config, tmp_path).digest == config.digest
+    assert keeping_baselines(config, tmp_path).clock.cache == tmp_path
+    assert replace(config, clock=replace(config.clock, rounds=16)).digest != config.digest
 
 
 def test_the_verdict_on_an_end_names_its_stage():

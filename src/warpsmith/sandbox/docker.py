@@ -39,8 +39,8 @@ BEGIN = (
 IMAGE = "warpsmith-empty"
 LABEL = "warpsmith"
 SCRATCH_BYTES = 4 << 30  # of /tmp and of /dev/shm, which are memory, where memory is not limited
-TASKS_A_PROCESS = 16  # the engine counts threads; it is the backstop, the supervisor counts processes
-MEMORY_SLACK = 1.25  # likewise
+TASKS_A_PROCESS = 8  # the engine counts threads; it is the backstop, the supervisor counts processes
+MEMORY_SLACK = 4.0  # likewise; were it close, the kernel would kill first, and nobody could say why
 START_S = 60.0
 REMOVE_S = 30.0
 DEFAULT_HOST = "unix:///var/run/docker.sock"
@@ -124,6 +124,8 @@ class ContainerSupervisor:
             self._container.reload()
         except docker.errors.NotFound:
             return "gone"
+        except docker.errors.APIError:  # some engines stumble over a process that ends while they look
+            return "unknown"
         return str(self._container.status)
 
     def _started(
