@@ -82,7 +82,7 @@ def verify(
     if eval_results is not None:
         sample = Sample(problem_id=problem_id, sample_id=sample_id)
         kernelbench.add(eval_results, sample, verdict, chosen.name)
-    facts = {"candidate_digest": candidate.digest, "environment": environment}
+    facts: dict[str, object] = {"candidate_digest": candidate.digest, "environment": environment}
     return _conclude(console, loaded, verdict, facts)
 
 
