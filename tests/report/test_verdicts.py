@@ -6,6 +6,7 @@ import pytest
 
 from warpsmith.core import (
     BuildFailed,
+    Coverage,
     Crashed,
     Implausible,
     NotRunnable,
@@ -14,6 +15,7 @@ from warpsmith.core import (
     Ratio,
     Rejected,
     TimedOut,
+    Track,
     Wrong,
 )
 from warpsmith.report.verdicts import evidence_text, verdict_text
@@ -107,3 +109,12 @@ def test_how_it_did_at_another_size_is_told(make_passed):
     text = evidence_text(replace(make_passed(), off_shapes=(right, wrong)))
     assert "at another size (rows times 0.5) it is right too" in text
     assert "shape-specialised: at another size it is not right (rows times 0.5: it crashes" in text
+
+
+def test_a_pass_says_whose_kernels_did_the_work_and_what_it_got_through(make_passed):
+    coverage = Coverage(
+        track=Track.LIBRARIES, own_share=0.25, own_kernels=("mine",), library_kernels=("aten.mm.default",)
+    )
+    text = evidence_text(replace(make_passed(), coverage=coverage, gates=("rules", "build")))
+    assert "track libraries: 1 own kernel, 25% of the device's time, beside aten.mm.default" in text
+    assert "gates passed: rules, build" in text

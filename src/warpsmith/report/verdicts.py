@@ -2,6 +2,7 @@
 
 from warpsmith.core import (
     BuildFailed,
+    Coverage,
     Crashed,
     Implausible,
     NotRunnable,
@@ -101,6 +102,9 @@ def _passed_text(passed: Passed) -> str:
         text += f"; {EXPLAINED[passed.precision]}"
     lines = [text, *map(_off_shape_line, passed.off_shapes)]
     lines += [] if passed.timing is None else timing_lines(passed.timing)
+    lines += [] if passed.coverage is None else [_coverage_line(passed.coverage)]
+    if passed.gates:
+        lines.append(f"gates passed: {', '.join(passed.gates)}")
     if passed.sanitized is not None:
         lines.append(f"compute-sanitizer found nothing ({', '.join(passed.sanitized.tools)})")
     return "\n".join([*lines, *passed.advice])
@@ -110,6 +114,14 @@ def _off_shape_line(label: OffShape) -> str:
     if label.is_right:
         return f"at another size ({label.message}) it is right too"
     return f"shape-specialised: at another size it is not right ({label.message})"
+
+
+def _coverage_line(coverage: Coverage) -> str:
+    """Whose kernels did the work."""
+    share = "" if coverage.own_share is None else f", {coverage.own_share:.0%} of the device's time"
+    libraries = f", beside {', '.join(coverage.library_kernels)}" if coverage.library_kernels else ""
+    count = len(coverage.own_kernels)
+    return f"track {coverage.track}: {count} own kernel{'' if count == 1 else 's'}{share}{libraries}"
 
 
 def timing_lines(timing: Timing) -> list[str]:
