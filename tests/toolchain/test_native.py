@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.core import BuildFailed, Candidate, InlineCall, NotRunnable, Rejected
+from warpsmith.core import BuildFailed, Candidate, Completed, Ending, InlineCall, NotRunnable, Rejected
 from warpsmith.device import cpu, select_device
-from warpsmith.toolchain import Build, Toolchain
+from warpsmith.toolchain import Build, Store, Toolchain
 from warpsmith.toolchain.build_cpu import HostBuilder
 from warpsmith.toolchain.capture import capture
 from warpsmith.toolchain.extension_native import native_source
@@ -221,6 +221,32 @@ def test_what_is_no_call_is_the_programs_failure(tmp_path, runner, line):
     forged = f"import sys; open(sys.argv[2], 'w').write({line!r})"
     outcome = capture(Candidate.of({"model_new.py": forged}), tmp_path, runner)
     assert isinstance(outcome, BuildFailed)
+
+
+class StoppingRunner:
+    """Ends each command so, and counts them."""
+
+    def __init__(self, ending):
+        self.ending = ending
+        self.num_runs = 0
+
+    def run(self, command):
+        self.num_runs += 1
+        return Completed(ending=self.ending, exit_code=-9, stdout="", stderr="", wall_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("ending", "outcome"),
+    [(Ending.TIMED_OUT, BuildFailed), (Ending.OUT_OF_MEMORY, Build), (Ending.SIGNALLED, Build)],
+)
+def test_a_module_whose_import_was_stopped_is_imported_again_the_next_time(tmp_path, ending, outcome):
+    runner = StoppingRunner(ending)
+    device = select_device("cpu")
+    builder = HostBuilder(host=find_compiler(), nvcc=None, device=device)
+    toolchain = Toolchain(device, Store(tmp_path), runner, builder)
+    for expected in (1, 2):
+        assert isinstance(toolchain.build(Candidate.of({"model_new.py": "import torch"})), outcome)
+        assert runner.num_runs == expected
 
 
 # --- whole builds on the cpu device ---

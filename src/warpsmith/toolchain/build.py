@@ -99,6 +99,14 @@ class _Seen:
     outcome: Captured | BuildFailed
 
 
+class _Stopped(NotKept):
+    """A capture that goes on with what it saw, and that nobody should rely on later."""
+
+    def __init__(self, captured: Captured) -> None:
+        super().__init__(captured.log)
+        self.captured = captured
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
     """One thing to build: `parts` is all that it depends on beside the builder."""
@@ -199,17 +207,23 @@ def _single_file_form(candidate: Candidate, toolchain: Toolchain) -> _Job | Outc
 
 
 def _seen(candidate: Candidate, toolchain: Toolchain) -> Captured | BuildFailed:
-    """The calls of load_inline that the candidate makes; each candidate is asked once."""
+    """The calls of load_inline that the candidate makes; it is asked once, unless it was stopped."""
     key = content_key(("capture", _own_version(), _capture_version(), sys.version, candidate.digest))
 
     def make(folder: Path) -> object:
         try:
-            return to_data(_Seen(outcome=capture(candidate, folder, toolchain.runner)))
+            outcome = capture(candidate, folder, toolchain.runner)
+            if isinstance(outcome, Captured) and outcome.was_stopped:
+                raise _Stopped(outcome)
+            return to_data(_Seen(outcome=outcome))
         finally:  # what a stranger's module wrote there is not kept
             for name in ("candidate", "work"):
                 shutil.rmtree(folder / name, ignore_errors=True)
 
-    return from_data(_Seen, toolchain.store.fetch(key, make).data).outcome
+    try:
+        return from_data(_Seen, toolchain.store.fetch(key, make).data).outcome
+    except _Stopped as stopped:
+        return stopped.captured
 
 
 def _other_language(candidate: Candidate) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from warpsmith.core import BuildFailed, Candidate, Command, Ending, InlineCall, Limits, Runner
 from warpsmith.core.codec import from_json
+from warpsmith.toolchain.store import NotKept
 
 CAPTURE = "warpsmith.judge.guest.capture"  # python -m CAPTURE folder calls.json
 MAX_CALLS = 16
@@ -24,10 +25,15 @@ class Captured:
 
     calls: tuple[InlineCall, ...]
     log: str
+    was_stopped: bool = False  # from outside: another time it may get further
 
 
 def capture(candidate: Candidate, folder: Path, runner: Runner) -> Captured | BuildFailed:
-    """The calls of `candidate`, which is written below `folder`."""
+    """The calls of `candidate`, which is written below `folder`.
+
+    Raises:
+        NotKept: its import did not end in time.
+    """
     source, work = folder / "candidate", folder / "work"
     work.mkdir(parents=True)
     candidate.write(source)
@@ -43,12 +49,13 @@ def capture(candidate: Candidate, folder: Path, runner: Runner) -> Captured | Bu
         )
     )
     if completed.ending is Ending.TIMED_OUT:
-        return BuildFailed(log=f"model_new.py: error: importing it did not end within {LIMITS.wall_s:.0f} s")
+        raise NotKept(f"model_new.py: error: importing it did not end within {LIMITS.wall_s:.0f} s")
     try:
         found = _read(calls)
     except ValueError as error:
         return BuildFailed(log=f"model_new.py: error: what it hands to load_inline cannot be read: {error}")
-    return Captured(calls=found, log=completed.stderr[-2000:])
+    was_stopped = completed.ending is not Ending.EXITED
+    return Captured(calls=found, log=completed.stderr[-2000:], was_stopped=was_stopped)
 
 
 def _read(path: Path) -> tuple[InlineCall, ...]:
