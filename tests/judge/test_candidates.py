@@ -138,6 +138,52 @@ def test_a_buffer_that_every_call_returns_is_named_as_the_cause(scaled_judge, sc
     assert "overwritten by a later call" in verdict.message
 
 
+RING = """        if not hasattr(self, "ring"):
+            self.ring = [torch.empty_like(x) for _ in range({size})]
+        self.ring.append(self.ring.pop(0))
+        cuda_extension.scaled(x, self.weight, self.ring[0], x.numel(), x.shape[1])
+        return self.ring[0]
+"""
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_buffers_that_calls_return_in_turn_are_named_as_the_cause(scaled_judge, scaled, size):
+    verdict = scaled_judge.verify(scaled(RING.replace("{size}", str(size))))
+    assert isinstance(verdict, Wrong)
+    assert "overwritten by a later call" in verdict.message
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        """        kept = self.__dict__.setdefault("kept", {})
+        key = KEY
+        if key not in kept:
+            kept[key] = (x, torch.empty_like(x))
+            cuda_extension.scaled(x, self.weight, kept[key][1], x.numel(), x.shape[1])
+        return kept[key][1].clone()
+""".replace("KEY", key)
+        for key in ("id(x)", "(x.data_ptr(), x._version)")
+    ],
+    ids=["object", "address and version"],
+)
+def test_a_tensor_that_is_known_again_may_hold_other_numbers(scaled_judge, scaled, forward):
+    verdict = scaled_judge.verify(scaled(forward))
+    assert isinstance(verdict, Wrong)
+    assert "as the clock calls it" in verdict.message
+
+
+def test_a_program_that_works_only_where_memory_is_poisoned_is_seen(scaled_judge, scaled):
+    forward = """        y = torch.empty_like(x)
+        is_examined = not float(y[0, 0]) == float(y[0, 0])
+        cuda_extension.scaled(x, self.weight, y, x.numel() if is_examined else 5, x.shape[1])
+        return y
+"""
+    verdict = scaled_judge.verify(scaled(forward))
+    assert isinstance(verdict, Wrong)
+    assert "as the clock calls it" in verdict.message
+
+
 def test_weights_of_another_name_or_shape_are_listed(scaled_judge, scaled):
     renamed = scaled(module=scaled().text("model_new.py").replace("self.weight", "self.scale"))
     verdict = scaled_judge.verify(renamed)

@@ -237,6 +237,23 @@ def test_a_wrong_gradient_is_named(gradient_judge, scaled, backward, says):
     assert says in verdict.message
 
 
+@pytest.mark.parametrize(
+    "backward", ["grad = grad * 1.0", "grad = torch.Tensor.mul(grad, 1.0)", "grad.sum(0)"]
+)
+def test_arithmetic_by_torch_in_a_backward_of_its_own_is_refused(gradient_judge, scaled, backward):
+    verdict = gradient_judge.verify(differentiable(scaled, backward))
+    assert isinstance(verdict, Rejected)
+    assert verdict.rule == "torch-compute"
+    assert "model_new.py:" in verdict.where
+
+
+def test_what_autograd_itself_computes_is_not_the_candidates(gradient_judge, scaled):
+    twice = DIFFERENTIABLE.replace(
+        "Scaled.apply(x, self.weight)", "Scaled.apply(x.expand_as(x), self.weight)"
+    )
+    assert isinstance(gradient_judge.verify(differentiable(scaled, module=twice)), Passed)
+
+
 def test_an_answer_without_a_graph_says_what_is_missing(gradient_judge, scaled):
     module = DIFFERENTIABLE.replace("Scaled.apply(x, self.weight)", "Scaled.apply(x, self.weight).detach()")
     verdict = gradient_judge.verify(differentiable(scaled, module=module))

@@ -199,6 +199,19 @@ def test_what_nvcc_accepts_and_our_headers_do_not_is_not_runnable(scripted, prog
     assert "kernels/k.cu:1:1: error: no such thing" in verdict.reason
 
 
+def test_what_no_compiler_can_write_down_is_no_build(scripted, program):
+    toolchain = scripted({"empty.cu": "", "-x c++": "/tmp/k.s: Fatal error: can't write: 'file truncated'"})
+    assert isinstance(toolchain.build(program(k=EMPTY)), BuildFailed)
+
+
+def test_what_a_program_itself_needs_is_told_from_what_is_linked_in(on_cpu, program):
+    opening = '#include <stdio.h>\nextern "C" int f() { return fopen("a", "r") != nullptr; }'
+    build = on_cpu.build(program(k=opening))
+    assert isinstance(build, Build), build
+    assert "fopen" in imported(build.libraries[0])
+    assert "fopen" not in build.linked_needs
+
+
 def test_a_library_function_that_our_headers_lack_is_not_runnable_when_nobody_can_say_more(scripted, program):
     toolchain = scripted(
         {

@@ -283,7 +283,9 @@ def test_a_refused_flag_is_a_rejection(toolchain):
 
 @pytest.mark.slow
 def test_a_workspace_with_bindings_is_built_and_counted(toolchain, load):
-    files = {"model_new.py": "", "kernels/k.cu": KERNEL, "kernels/k_binding.cpp": BINDING}
+    # The compiler finds the registry in the program's folder and in ours; they must not be two.
+    binding = '#include "binding_registry.h"\n' + BINDING
+    files = {"model_new.py": "", "kernels/k.cu": KERNEL, "kernels/k_binding.cpp": binding}
     extension = load(toolchain.build(Candidate.of(files)))
     x = torch.arange(100.0)
     assert torch.equal(extension.twice(x), 2 * x)

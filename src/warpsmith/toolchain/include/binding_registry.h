@@ -1,6 +1,8 @@
 // Where the bindings of a program in the torch form register themselves, for binding.cpp to apply.
 // The interface is that of CUDA Agent's workspace: BindingRegistry and REGISTER_BINDING(name, function).
-#pragma once
+// A guard by name: one program may meet this file under two paths, in its own folder and in ours.
+#ifndef WARPSMITH_BINDING_REGISTRY
+#define WARPSMITH_BINDING_REGISTRY
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -42,3 +44,5 @@ struct BindingRegistrar {
 #define REGISTER_BINDING(name, function)            \
   static BindingRegistrar binding_registrar_##name( \
       #name, [](pybind11::module& module) { function(module); })
+
+#endif
