@@ -104,7 +104,7 @@ class InProcessGuest:
         self._kinds = (OracleCall, OracleReply) if is_oracle else (GuestCall, GuestReply)
         self._before = (list(sys.path), sys.dont_write_bytecode)
 
-    def ask(self, request: bytes, *, limit_s: float) -> bytes | Completed:
+    def ask(self, request: bytes, *, limit_s: float, is_timed: bool = False) -> bytes | Completed:
         call = from_json(self._kinds[0], request.decode())
         with warnings.catch_warnings():
             answer = self._session.answer(call.request)

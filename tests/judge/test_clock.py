@@ -26,10 +26,10 @@ from warpsmith.judge.protocol import (
     Dealt,
     Difference,
     Hello,
+    Lend,
+    Lent,
     Place,
     Placed,
-    Pour,
-    Poured,
     Ready,
     Show,
     Shown,
@@ -57,7 +57,7 @@ class World:
     jitter: float = 0.01  # of a call
     speed: float = 1.0  # drifts with the GPU's clock rate
     sets: dict[Path, int] = field(default_factory=dict)  # file -> seed
-    is_poured: bool = False
+    key: int | None = None
     shown: dict[Path, int | None] = field(default_factory=dict)  # file -> seed that the answer belongs to
 
     def batch_us(self, call_us: float, calls: int, flush_us: float = FLUSH_US) -> tuple[float, ...]:
@@ -89,18 +89,17 @@ class FakeOracle:
 
     def answer(self, request):
         match request:
+            case Lend():
+                return Lent()
             case Hello():
                 return Ready(python="3", torch="2")
-            case Deal(seeds=seeds, inputs=paths):
+            case Deal(seeds=seeds, inputs=paths, key=key):
                 new = set(seeds) - self.known
                 self.known |= new
                 if paths:
                     self.world.sets = dict(zip(paths, seeds, strict=True))
-                    self.world.is_poured = False
+                    self.world.key = key
                 return Dealt(making_s=self.making_s * len(new), is_new=False)
-            case Pour():
-                self.world.is_poured = True
-                return Poured()
             case Time(program=program, calls=calls):
                 self.timed.append(program)
                 return Timed(samples_us=self.world.batch_us(self.times[program], calls))
@@ -126,6 +125,8 @@ class Honest:
         self.exchange = Path("/exchange")
         self.held: list[int | None] = []
         self.paths: tuple[Path, ...] = ()
+        self.key: int | None = None
+        self.asking_us = ASKING_US
 
     def ask(self, request, kind, *, stage, limit_s):
         answer = self.answer(request)
@@ -139,8 +140,9 @@ class Honest:
                 return Placed()
             case Warm():
                 return Warmed(call_us=self.call_us + FLUSH_US)
-            case Time(program=program, calls=calls):
+            case Time(program=program, calls=calls, key=key):
                 assert program == CANDIDATE
+                self.key = key
                 return Timed(samples_us=self.run(calls))
             case Show(call=call, outputs=outputs):
                 self.world.shown[outputs] = self.held[call]
@@ -148,10 +150,17 @@ class Honest:
             case Count():
                 return Counted(launches=(), num_launches=1)
 
-    def run(self, calls):
+    def hold(self, calls):
         paths = (self.paths[index % len(self.paths)] for index in range(calls))
-        self.held = [self.world.sets[path] if self.world.is_poured else None for path in paths]
+        self.held = [self.seen(path) for path in paths]
+
+    def run(self, calls):
+        self.hold(calls)
         return self.claim(self.world.batch_us(self.call_us, calls))
+
+    def seen(self, path):
+        """The set that lies there, if the guest can see through its veil."""
+        return self.world.sets[path] if self.key == self.world.key else None
 
     def claim(self, samples):
         return samples
@@ -174,7 +183,7 @@ class OverReports(Honest):
 
 class SkipsTheFlush(Honest):
     def run(self, calls):
-        super().run(0)
+        self.hold(calls)
         return self.world.batch_us(0.6 * self.call_us, calls, flush_us=0.0)
 
 
@@ -189,7 +198,7 @@ class DoesNotWait(Honest):
     """Answers before the work is done, as if the device's wait were patched away."""
 
     def run(self, calls):
-        super().run(0)
+        self.hold(calls)
         return self.world.batch_us(4.0, calls, flush_us=5.0)
 
 
@@ -208,8 +217,8 @@ class JoinsOnlyWhenWaitedFor(Honest):
 
     def answer(self, request):
         if isinstance(request, Time) and request.calls and not request.waits:
-            super().run(0)
-            self.held = [self.world.sets[path] for path in self.paths[: request.calls]]
+            self.key = request.key
+            self.hold(request.calls)
             return Timed(samples_us=self.world.batch_us(2.5, request.calls))
         return super().answer(request)
 
@@ -253,7 +262,7 @@ class ComputesAhead(Honest):
     def answer(self, request):
         answer = super().answer(request)
         if isinstance(request, Place):
-            self.early = [self.world.sets[path] if self.world.is_poured else None for path in self.paths]
+            self.early = [self.seen(path) for path in self.paths]
         return answer
 
     def run(self, calls):
@@ -278,7 +287,7 @@ def trial(guest_class, tmp_path, *, oracle=None, world=None, config=None, state=
         "input_bytes": 1 << 20,
         "written_bytes": 1 << 20,
         "output_bytes": 1 << 20,
-        "loan": None,
+        "loan": SimpleNamespace(num_slots=32, answer_bytes=1 << 20),
         "environment": {"flag": "1"},
     }
     gpu = GPUS["h200"]
@@ -325,7 +334,7 @@ def test_an_honest_guest_is_timed_and_both_clocks_are_told(judged):
     assert timing.against_compile.centre == pytest.approx(1.6, rel=0.02)
     assert timing.speed is Speed.FASTER
     assert timing.num_verified == ClockConfig().num_verified
-    assert timing.num_input_sets == len(timing.candidate.samples_us) * 19  # not one was used twice
+    assert timing.num_input_sets == len(timing.candidate.samples_us) * 17  # not one was used twice
     assert timing.null.low < 1.0 < timing.null.high
     assert timing.trouble == ""
 
@@ -351,11 +360,12 @@ def test_two_clocks_that_disagree_are_implausible_and_both_are_told(judged, chea
     assert "the judge's own" in verdict.message
 
 
-@pytest.mark.parametrize("call_us", [5.0, 20.0, 1e3, 2e4])
+@pytest.mark.parametrize("call_us", [20.0, 80.0, 4e3, 8e4])
 @pytest.mark.parametrize("cheat", [UnderReports, WorksOnASideStream])
-def test_short_and_long_kernels_are_both_seen_through(judged, cheat, call_us):
-    guest_class = type("Guest", (cheat,), {"call_us": 4 * call_us})
-    assert isinstance(judged(guest_class), Implausible)
+def test_on_short_and_long_kernels_a_lie_wins_nothing(judged, cheat, call_us):
+    verdict = judged(type("Guest", (cheat,), {"call_us": call_us}))
+    assert isinstance(verdict, Implausible) or call_us < 50.0
+    assert gains(verdict, call_us) <= 2.0 / call_us  # the host's clock resolves that much of a call
 
 
 @pytest.mark.parametrize("call_us", [5.0, 20.0, 1e3, 2e4])
@@ -391,7 +401,7 @@ def test_a_guest_that_does_not_wait_for_the_device_is_found_by_the_missing_flush
 def test_times_that_are_none_are_implausible(judged, values):
     verdict = judged(claims(values))
     assert isinstance(verdict, Implausible)
-    assert "times for 19 calls" in verdict.message
+    assert "times for 17 calls" in verdict.message
 
 
 def test_a_program_that_behaves_only_where_calls_are_waited_for_is_implausible(judged):
@@ -482,7 +492,7 @@ def test_a_gpu_that_goes_on_slowing_down_is_told_and_nothing_said_of_the_speed(j
     monkeypatch.setattr(clock, "Throttle", lambda uuid: FakeThrottle(reasons))
     timing = judged(Honest).timing
     assert timing.speed is Speed.CANNOT_TELL
-    assert "only 4 of 15 rounds count: the GPU slows down: it is too hot" in timing.trouble
+    assert "only 4 of 11 rounds count: the GPU slows down: it is too hot" in timing.trouble
 
 
 def test_a_gpu_that_is_never_fit_to_be_timed_on_is_no_fault_of_the_candidates(judged, monkeypatch):
@@ -549,7 +559,7 @@ def test_sets_that_are_slow_to_make_are_used_again_but_never_those_of_the_warm_u
     oracle = FakeOracle(world, making_s=0.095)
     one = judged(Honest, world=world, oracle=oracle)
     assert one.timing.num_input_sets == 21
-    assert len(oracle.known) == 21 + ClockConfig().warm_sets
+    assert len(oracle.known) == 21 + 2 * ClockConfig().warm_sets
 
 
 def test_a_second_candidate_uses_the_slow_sets_of_the_first(judged):
@@ -558,7 +568,7 @@ def test_a_second_candidate_uses_the_slow_sets_of_the_first(judged):
     first = judged(Honest, world=world, oracle=oracle)
     before = len(oracle.known)
     judged(Honest, world=world, oracle=oracle, state=first.subject.baselines)
-    assert len(oracle.known) == before + ClockConfig().warm_sets
+    assert len(oracle.known) == before + 2 * ClockConfig().warm_sets
 
 
 def test_large_sets_make_a_round_short(judged):
@@ -650,7 +660,7 @@ def test_clocks_agree_within_what_neither_resolves(claim_us, host_us, num_calls,
 
 
 @pytest.mark.parametrize(
-    ("call_us", "calls"), [(1.0, 28), (1e4, 3), (100.0, 21), (1e6, 3), (float("inf"), 3)]
+    ("call_us", "calls"), [(1.0, 23), (1e4, 3), (100.0, 18), (1e6, 3), (float("inf"), 3)]
 )
 def test_a_round_is_neither_too_short_nor_endless(call_us, calls):
     assert clock._num_calls(call_us, ClockConfig()) == calls

@@ -151,3 +151,9 @@ def test_a_kernel_beside_the_answer_is_a_decoy(product, stream):
     verdict = product.verify(candidate(*forward, stream=stream))
     assert isinstance(verdict, Rejected), verdict
     assert verdict.rule == "own-kernels"
+
+
+def test_a_program_that_cannot_be_captured_is_timed_all_the_same(rectified):
+    verdict = rectified.measure(candidate(*HONEST[:3], "torch.cuda.synchronize()", HONEST[3]))
+    assert isinstance(verdict, Passed), verdict
+    assert verdict.timing.trouble == ""

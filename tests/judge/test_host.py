@@ -52,7 +52,7 @@ class ScriptedGuest:
         self.say = say
         self.is_closed = False
 
-    def ask(self, request, *, limit_s):
+    def ask(self, request, *, limit_s, is_timed=False):
         return self.say(json.loads(request)["nonce"])
 
     def close(self):

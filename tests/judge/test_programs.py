@@ -14,7 +14,7 @@ GPU = Device(kind="cuda", arch="sm_90a", gpu=GPUS["h200"], name="a GPU", uuid="G
 
 
 class DeadGuest:
-    def ask(self, request, *, limit_s):
+    def ask(self, request, *, limit_s, is_timed=False):
         return ENDED
 
     def close(self):

@@ -25,7 +25,6 @@ from warpsmith.judge.protocol import (
     Deal,
     Dealt,
     Place,
-    Pour,
     Show,
     Shown,
     Time,
@@ -156,15 +155,32 @@ def test_sets_come_from_their_seeds_and_are_made_once(reference, tmp_path):
     assert torch.equal(read(paths(tmp_path, 1)[0])[0], second[0])
 
 
-def test_lent_memory_holds_no_input_until_it_is_poured(reference, tmp_path):
+def test_lent_memory_shows_no_input_before_its_call(reference, tmp_path):
     memory = [[torch.full((65, 33), float("nan"))] for _ in range(2)]
     timing = OracleTiming(reference, lambda path, inputs, slot: memory[slot])
-    for seeds in ((1, 2), (3, 4)):
-        dealt = timing.deal(Deal(seeds=seeds, inputs=paths(tmp_path, 2)))
+    for seeds, key in (((1, 2), 7), ((3, 4), 8)):
+        dealt = timing.deal(Deal(seeds=seeds, inputs=paths(tmp_path, 2), key=key))
         assert dealt.is_new is (seeds == (1, 2))  # the second time all lies where it lay
-        assert all(torch.isnan(shared).all() for (shared,) in memory)
-        timing.pour(Pour())
-        assert torch.equal(memory[1][0], reference.inputs(seeds[1])[0])
+        wanted = [reference.inputs(seed)[0] for seed in seeds]
+        assert all(
+            (shared == one).float().mean() < 0.01 for (shared,), one in zip(memory, wanted, strict=True)
+        )
+        _, seen = Stopwatch(64).run(lambda inputs: inputs[0].clone(), memory, 2, key=key)
+        assert all(torch.equal(one, other) for one, other in zip(seen, wanted, strict=True))
+
+
+def test_a_set_without_a_key_lies_open(reference, tmp_path):
+    memory = [torch.full((65, 33), float("nan"))]
+    OracleTiming(reference, lambda path, inputs, slot: memory).deal(
+        Deal(seeds=(1,), inputs=paths(tmp_path, 1))
+    )
+    assert torch.equal(memory[0], reference.inputs(1)[0])
+
+
+def test_pretending_to_unveil_changes_nothing(reference):
+    inputs = reference.inputs(1)
+    _, seen = Stopwatch(64, pretends=True).run(lambda given: given[0].clone(), [inputs], 1, key=5)
+    assert torch.equal(seen[0], reference.inputs(1)[0])
 
 
 def test_sets_can_be_made_ahead_without_being_dealt(reference, tmp_path):
@@ -255,6 +271,7 @@ def timed(in_process, scaled_source, monkeypatch):
             clock_config = ClockConfig(
                 flush_times_l2=1e-6,
                 agree_us=1e5,
+                agree_waits_us=1e5,
                 max_width=9.0,
                 rounds=4,
                 max_calls=8,
@@ -310,4 +327,4 @@ def test_work_that_is_left_out_once_it_is_timed_shows_in_what_was_returned(timed
 
 
 def test_both_sessions_answer_every_request_of_the_clock():
-    assert {Deal, Pour, Warm, Time} <= set(Session()._answers)
+    assert {Deal, Warm, Time} <= set(Session()._answers)

@@ -422,6 +422,13 @@ def test_a_folder_in_shared_memory_that_was_named_is_shared(sandbox, python):
         folder.rmdir()
 
 
+def test_the_root_of_all_folders_cannot_be_filled(sandbox, python):
+    if Guarantee.READ_ONLY not in sandbox.covers:
+        pytest.skip("it would be the machine's")
+    completed = sandbox.run(python("open('/extra', 'w')"))
+    assert "Read-only file system" in completed.stderr
+
+
 def test_our_processes_cannot_be_signalled(sandbox, python):
     completed = sandbox.run(python("import os, sys; os.kill(int(sys.argv[1]), 0)", os.getpid()))
     assert completed.is_success == (Guarantee.HIDDEN_PROCESSES in sandbox.not_covered)

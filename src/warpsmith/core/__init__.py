@@ -3,7 +3,7 @@
 from warpsmith.core.candidate import Candidate, Form
 from warpsmith.core.errors import EnvironmentMissing, InfraError, TaskError, UsageError
 from warpsmith.core.inline import InlineCall
-from warpsmith.core.process import Command, Completed, Ending, Guest, Limits, Runner
+from warpsmith.core.process import Command, Completed, Ending, Guest, Job, Limits, Runner, Spoken
 from warpsmith.core.task import Dtype, Precision, Task, Tolerance
 from warpsmith.core.timing import Provenance, Ratio, Series, Speed, Timing
 from warpsmith.core.trajectory import (
@@ -53,6 +53,7 @@ __all__ = [
     "Implausible",
     "InfraError",
     "InlineCall",
+    "Job",
     "KernelResources",
     "Limits",
     "Message",
@@ -70,6 +71,7 @@ __all__ = [
     "Series",
     "Solution",
     "Speed",
+    "Spoken",
     "StopReason",
     "Task",
     "TaskError",

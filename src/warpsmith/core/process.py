@@ -36,6 +36,7 @@ class Command:
     env: dict[str, str] = field(default_factory=dict)  # added to a minimal clean environment
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()  # folders of the system's or Python's that it has no business in
     gpu: bool = False
     nursery: str | None = None  # the module of a program that has most of this one imported, to fork it from
     limits: Limits = Limits()
@@ -64,11 +65,38 @@ class Runner(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """What a job has written since it was last asked."""
+
+    stdout: str
+    stderr: str
+
+
+class Job(Protocol):
+    """A command that runs beside its caller, until it ends or its wall limit is reached."""
+
+    def spoken(self) -> Spoken:
+        """What is new. Of more than `limits.output_bytes` a stream, the middle is left out."""
+        ...
+
+    def ended(self) -> Completed | None:
+        """What came of it; None while it runs. Raises InfraError if it could not be started after all."""
+        ...
+
+    def close(self) -> Completed:
+        """Kill what is left of the whole process tree and say how it had ended; raises as `ended` does."""
+        ...
+
+
 class Guest(Protocol):
     """A started command that answers requests over a private pair of pipes."""
 
-    def ask(self, request: bytes, *, limit_s: float) -> bytes | Completed:
-        """The guest's one-line answer to a one-line request, or its end if it ended or overran `limit_s`."""
+    def ask(self, request: bytes, *, limit_s: float, is_timed: bool = False) -> bytes | Completed:
+        """The guest's one-line answer to a one-line request, or its end if it ended or overran `limit_s`.
+
+        `is_timed` if the time until the answer is taken for the guest's: then it is not slept away.
+        """
         ...
 
     def close(self) -> Completed:

@@ -35,6 +35,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
     verdict: Verdict | None = None
+    thinking: str = ""  # what a model reasoned before it spoke; kept, and not said again to it unless asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,10 @@ class StopReason(StrEnum):
     TOKENS = "tokens"
     TIME = "time"
     MONEY = "money"
+    GPU = "gpu"  # seconds on it
+    PATIENCE = "patience"  # so many verdicts without a faster program
+    STUCK = "stuck"  # the policy says the same again and again, or nothing
+    POLICY = "policy"  # it could not be asked any more; what it had written counts
     INTERRUPTED = "interrupted"  # Ctrl-C; the best so far is kept
 
 

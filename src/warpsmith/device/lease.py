@@ -3,7 +3,8 @@
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,25 @@ class FileLeases:
     def release(self, held: Held) -> None:
         assert isinstance(held.token, int)
         os.close(held.token)
+
+
+class Meter:
+    """Leases of another kind, and for how many seconds they were held; waiting for one is not counted."""
+
+    def __init__(self, leases: Leases | None = None, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._leases = leases or FileLeases()
+        self._now_s = now_s
+        self._since: dict[int, float] = {}
+        self.held_s = 0.0
+
+    def acquire(self, uuid: str, *, is_exclusive: bool) -> Held:
+        held = self._leases.acquire(uuid, is_exclusive=is_exclusive)
+        self._since[id(held)] = self._now_s()
+        return held
+
+    def release(self, held: Held) -> None:
+        self.held_s += self._now_s() - self._since.pop(id(held))
+        self._leases.release(held)
 
 
 @contextmanager

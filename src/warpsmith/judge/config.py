@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpsmith.core.codec import to_json
+from warpsmith.device.base import Gpu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +26,14 @@ class TimeLimits:
 class ClockConfig:
     """How a program is timed on a GPU.
 
-    With these figures a verdict on a short kernel holds the GPU for about a quarter of a second: 15 rounds of
-    two programs, each some 24 calls of 0.4 ms, what is around a call included.
+    With these figures a verdict on a short kernel holds the GPU for about half a second: 11 rounds of two
+    programs, each some 18 calls of 0.5 ms, what is around a call included, and as long again to prepare them.
     """
 
-    rounds: int = 15  # each holds one measurement of every program, in random order
-    max_rounds: int = 45  # where these do not settle it
+    rounds: int = 11  # each holds one measurement of every program, in random order
+    max_rounds: int = 44  # where these do not settle it
     round_ms: float = 9.0  # a measurement repeats the call for about this long, with all around it ...
-    idle_us: float = 330.0  # what is around it takes about this on an H200
+    idle_us: float = 400.0  # what is around it takes about this on an H200
     min_calls: int = 3
     max_calls: int = 32  # ... within these bounds
     min_timed_ms: float = 3.0  # the candidate's calls together; fewer say nothing of a drifting clock
@@ -41,21 +42,17 @@ class ClockConfig:
     flush_times_l2: float = 3.0  # a warm cache flatters small kernels; twice is what it takes
     num_resamples: int = 4000  # of the bootstrap
 
-    # The guest's device events against the host's own clock, as seen on an H200: a bracket ends within 60 us
-    # of the truth, so a call's share of it shrinks with their number; what is around a call scatters by 1 us,
-    # and between processes by 30 us where each call is waited for.
+    # The guest's device events against the host's own clock, as seen on an H200: by the median of the rounds
+    # a bracket is within 150 us of the truth, so a call's share of it shrinks with their number; what is
+    # around a call scatters by 1 us, and between processes by 30 us where each call is waited for.
     agree_us: float = 2.5  # a call
     agree_waits_us: float = 45.0  # a call that is waited for
-    agree_bracket_us: float = 60.0  # a bracket
+    agree_bracket_us: float = 150.0  # a bracket
     agree_share: float = 0.05
     confirm_us: float = 1.0  # what the host's clock resolves of a call, over all rounds
     waits_every: int = 4  # rounds: in the first of so many each call is waited for
-    max_repeats: int = (
-        30  # rounds in which they disagree, or the GPU slows itself down, before it is given up
-    )
-    least_good: int = (
-        3  # that agree, unwaited: with fewer the claim is refused, with more the machine is blamed
-    )
+    dawdle_us: float = 60.0  # that asking a guest may cost more than asking the oracle
+    max_repeats: int = 30  # rounds in which the GPU slows itself down, before it is given up
 
     num_verified: int = 6  # timed calls whose outputs are compared
     timed_times_allowed: float = (
@@ -76,6 +73,10 @@ class ClockConfig:
     floor_slack: float = 0.9  # a time under this share of the floor is refused
     launch_floor_us: float = 1.0  # no launch takes less: an empty kernel takes about 1.5 us between events
     audit_ratio: float = 10.0  # a speed-up beyond it is held for audit
+
+    def flush_bytes(self, gpu: Gpu) -> int:
+        """How much is written between two calls."""
+        return int(self.flush_times_l2 * gpu.l2_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

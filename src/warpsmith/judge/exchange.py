@@ -6,9 +6,17 @@ from typing import Protocol, TypeVar
 
 from warpsmith.core import Completed, Crashed, Ending, EnvironmentMissing, Guest, InfraError, TimedOut
 from warpsmith.core.codec import from_json, to_json
+from warpsmith.judge.protocol import Time
 
 LOG_CHARS = 3000
 NO_TORCH = "No module named 'torch'"
+
+
+class Call(Protocol):
+    """A request on its way, as `protocol` has one for each program."""
+
+    @property
+    def request(self) -> object: ...
 
 
 class Reply(Protocol):
@@ -25,9 +33,10 @@ def fresh_nonce() -> str:
     return secrets.token_hex(16)
 
 
-def exchange(guest: Guest, nonce: str, call: object, reply: type[R], limit_s: float) -> R | Completed | None:
+def exchange(guest: Guest, nonce: str, call: Call, reply: type[R], limit_s: float) -> R | Completed | None:
     """The answer to `call`, or the program's end; None if it says something that is no answer to it."""
-    answer = guest.ask(to_json(call).encode(), limit_s=limit_s)
+    is_timed = isinstance(call.request, Time)
+    answer = guest.ask(to_json(call).encode(), limit_s=limit_s, is_timed=is_timed)
     if isinstance(answer, Completed):
         return answer
     try:

@@ -1,11 +1,14 @@
 """The host's side of one guest: a process that runs one candidate, and whose every word is a claim."""
 
+import math
+import time
 from pathlib import Path
 from typing import TypeVar, overload
 
 from warpsmith.core import Completed, Crashed, Guest, InfraError, Rejected, TimedOut
 from warpsmith.judge.exchange import exchange, failure, fresh_nonce, start_failure
 from warpsmith.judge.protocol import (
+    CANDIDATE,
     Broken,
     GuestCall,
     GuestReply,
@@ -16,11 +19,15 @@ from warpsmith.judge.protocol import (
     Prepared,
     Raised,
     Ready,
+    Time,
+    Timed,
 )
 
 A = TypeVar("A")
 B = TypeVar("B")
 Failed = Crashed | TimedOut | Rejected
+
+NUM_ASKED = 6  # the least counts: the first loads code, and others may use the GPU
 
 SPOKE = Rejected(
     rule="channel",
@@ -37,6 +44,7 @@ class GuestClient:
         self._memory_bytes = memory_bytes
         self.folder = folder
         self._is_prepared = False
+        self.asking_us = math.inf  # what an empty request to time costs, found before it knew any candidate
         self.is_spoiled = False  # whether it was told anything of a candidate
         self.has_died = False  # over a question, rather than at `close`
         self.candidate = folder / "candidate"
@@ -52,20 +60,28 @@ class GuestClient:
         if reply is None or not isinstance(reply.answer, Ready):
             raise InfraError("the guest's first words are no answer; start again")
 
-    def prepare(self, loan: Loan | None, *, limit_s: float) -> str | None:
+    def prepare(self, loan: Loan | None, *, flush_bytes: int, limit_s: float) -> str | None:
         """Let it make a CUDA context and open the arena; why it cannot. No candidate's code has run yet.
 
         Raises InfraError if it ends over it.
         """
         if self._is_prepared:
             return None
+        prepared = self._own(Prepare(loan=loan, flush_bytes=flush_bytes), Prepared, limit_s)
+        self._is_prepared = prepared.why_not is None
+        for _ in range(NUM_ASKED):
+            began = time.perf_counter()
+            self._own(Time(program=CANDIDATE, calls=0), Timed, limit_s)
+            self.asking_us = min(self.asking_us, 1e6 * (time.perf_counter() - began))
+        return prepared.why_not
+
+    def _own(self, request: GuestRequest, kind: type[A], limit_s: float) -> A:
+        """The answer to what no candidate has to do with. Raises InfraError if there is none."""
         nonce = fresh_nonce()
-        call = GuestCall(nonce=nonce, request=Prepare(loan=loan))
-        reply = exchange(self._guest, nonce, call, GuestReply, limit_s)
+        reply = exchange(self._guest, nonce, GuestCall(nonce=nonce, request=request), GuestReply, limit_s)
         match reply.answer if isinstance(reply, GuestReply) else reply:
-            case Prepared(why_not=why_not):
-                self._is_prepared = why_not is None
-                return why_not
+            case answer if isinstance(answer, kind):
+                return answer
             case Completed() as completed:
                 raise start_failure(completed, "guest")
             case answer:

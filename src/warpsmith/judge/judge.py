@@ -9,7 +9,7 @@ from typing import Self
 import warpsmith
 from warpsmith.core import Candidate, InfraError, Passed, Task, TaskError, Verdict
 from warpsmith.device.base import Device
-from warpsmith.device.lease import lease
+from warpsmith.device.lease import Meter, lease
 from warpsmith.judge import controls, gates
 from warpsmith.judge.baselines import driver_version
 from warpsmith.judge.config import JudgeConfig
@@ -52,6 +52,7 @@ class Judge:
         self._subject: OpenTask
         self._versions: Ready
         self._exchange = "files"
+        self._leases = Meter()
 
     def __enter__(self) -> Self:
         """Run the reference.
@@ -79,6 +80,11 @@ class Judge:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._resources.close()
+
+    @property
+    def held_s(self) -> float:
+        """For how many seconds it has held the GPU in all."""
+        return self._leases.held_s
 
     def build(self, candidate: Candidate) -> Build | Failure:
         """The candidate, compiled, or why it is not. Needs no running reference."""
@@ -129,15 +135,15 @@ class Judge:
             )
             failure = gates.first_failure(gates.BUILD, trial)
             if failure is None:
-                with lease(self.device, is_exclusive=False):
+                with lease(self.device, is_exclusive=False, leases=self._leases):
                     failure = gates.first_failure(gates.CORRECTNESS, trial)
                     if failure is None and then:
                         failure = gates.first_failure(gates.PREPARATION, trial)
             if failure is None and then:
-                with lease(self.device, is_exclusive=True):
+                with lease(self.device, is_exclusive=True, leases=self._leases):
                     failure = gates.first_failure(then, trial)
             if failure is None and self.config.sanitizes:
-                with lease(self.device, is_exclusive=False):
+                with lease(self.device, is_exclusive=False, leases=self._leases):
                     failure = sanitizer.check(trial)
             if failure is None:
                 shapes.check(trial)
@@ -160,7 +166,7 @@ class Judge:
             lend_bytes=int(self.config.lend_share * self.device.memory_bytes),
         )
         try:
-            with lease(self.device, is_exclusive=False):
+            with lease(self.device, is_exclusive=False, leases=self._leases):
                 facts = oracle.open(request, limit_s=self.config.limits.open_s)
         except TaskError as error:
             raise TaskError(f"{self.task.task_id}: {error}") from error
@@ -176,9 +182,10 @@ class Judge:
         """The task as it can be shared with a guest: by files, if CUDA's IPC fails in the sandbox."""
         if subject.facts.loan is None:
             return subject
+        start_s, flush_bytes = self.config.limits.start_s, self.config.clock.flush_bytes(self.device.gpu)
         with self._guests.lend() as guest:
-            guest.greet(limit_s=self.config.limits.start_s)
-            why_not = guest.prepare(subject.facts.loan, limit_s=self.config.limits.start_s)
+            guest.greet(limit_s=start_s)
+            why_not = guest.prepare(subject.facts.loan, flush_bytes=flush_bytes, limit_s=start_s)
         if why_not is None:
             return subject
         self._exchange = f"files ({why_not})"

@@ -66,6 +66,7 @@ class Time:
     program: str
     calls: int
     waits: bool = False  # for the whole device after each call, not only after the last
+    key: int | None = None  # of the veil over the sets at hand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,11 +248,13 @@ class Resized:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deal:
     """Make an input set from each seed, for the oracle's own calls; each file of `inputs` says where a guest
-    finds one of them. In lent memory it will find NaN until `Pour`. Without files, make them for later.
+    finds one of them. In lent memory it lies under the veil of `key`, if there is one: nothing can be
+    computed from it before `Time` tells the key. Without files, make them for later.
     """
 
     seeds: tuple[int, ...]
     inputs: tuple[Path, ...]
+    key: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,16 +266,6 @@ class Dealt:
 
     making_s: float
     is_new: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pour:
-    """Let the guest see the sets that were dealt last: nothing could be computed from them before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Poured:
-    """They are there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,7 +303,7 @@ class Compared:
     precision: PrecisionClass | None = None  # the coarsest of all outputs; None if it cannot be told
 
 
-OracleRequest = Hello | Open | Audit | Pretend | Lend | AtOtherSize | Compare | Deal | Pour | Warm | Time
+OracleRequest = Hello | Open | Audit | Pretend | Lend | AtOtherSize | Compare | Deal | Warm | Time
 OracleAnswer = (
     Ready
     | Opened
@@ -324,7 +317,6 @@ OracleAnswer = (
     | Unavailable
     | Timed
     | Dealt
-    | Poured
     | Broken
 )
 
@@ -357,9 +349,13 @@ class Ablation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepare:
-    """Make a CUDA context, and open the arena; before anything of the candidate's is run."""
+    """Make a CUDA context, and open the arena; before anything of the candidate's is run.
+
+    From then on it can be asked to time no call at all, which wakes the GPU for it.
+    """
 
     loan: Loan | None
+    flush_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ name. That makes cheating harder, not impossible; the host's clock is what decid
 
 import itertools
 import math
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -27,9 +28,11 @@ from typing import Any, Final
 import torch
 
 from warpsmith.judge.tensorfile import leaves
+from warpsmith.judge.veil import Veil, flat
 
 NUM_LATE: Final = 64  # elements of one input; few, so that the cache stays cold
 NUM_BUSY: Final = 8  # writes of the buffer beforehand: on an H200 0.3 ms, more than most take to launch
+NUM_UNVEILING: Final = 2  # the same for each tensor that is unveiled
 
 Call = Callable[[list[Any]], object]
 
@@ -40,13 +43,17 @@ _current_stream = torch.cuda.current_stream
 _wait = torch.cuda.synchronize
 _now = time.perf_counter
 _data_ptr = torch.Tensor.data_ptr
+_random = random.SystemRandom()
 
 
 class Stopwatch:
-    """Times calls on the current CUDA device."""
+    """Times calls on the current CUDA device. If it `pretends`, no set is veiled: unveiling changes none."""
 
-    def __init__(self, flush_bytes: int, device: str = "cuda") -> None:
+    def __init__(self, flush_bytes: int, device: str = "cuda", *, pretends: bool = False) -> None:
+        veil = Veil(device)
+        self._unveil = veil.pretend if pretends else veil.turn
         self._flushed = torch.empty(max(flush_bytes // 4, 1), dtype=torch.int32, device=device)
+        self._late = _Late(())
 
     def wait(self) -> None:
         """Until all that was started is over."""
@@ -69,19 +76,34 @@ class Stopwatch:
         return 1e6 * best_s
 
     def run(
-        self, call: Call, sets: Sequence[list[Any]], num_calls: int, *, waits: bool = False
+        self,
+        call: Call,
+        sets: Sequence[list[Any]],
+        num_calls: int,
+        *,
+        waits: bool = False,
+        key: int | None = None,
     ) -> tuple[list[float], list[object]]:
-        """The time of each call in µs by device events, and what each returned."""
+        """The time of each call in µs by device events, and what each returned.
+
+        With `key` each set is veiled, the first with that key, the next with the next.
+        """
         stream = _current_stream()
         events = [(_Event(enable_timing=True), _Event(enable_timing=True)) for _ in range(num_calls)]
-        late = _Late(sets)
+        if self._late.sets is not sets:
+            self._late = _Late(sets)
+        late = self._late
+        late.choose()
         outputs: list[object] = []
         self._flushed.fill_(0)  # wakes the GPU for this process
         _wait()
+        if key is not None:
+            self._keep_busy(NUM_UNVEILING * sum(1 for _ in leaves(list(sets))))
+            for index, inputs in enumerate(sets):
+                self._unveil(inputs, key + index)
         for index, (start, end) in enumerate(events):
             inputs = sets[index % len(sets)]
-            for _ in range(NUM_BUSY):
-                self._flushed.fill_(index)
+            self._keep_busy(NUM_BUSY)
             late.hide(index % len(sets))
             self._flushed.fill_(index)
             late.put_back(index % len(sets))
@@ -95,6 +117,11 @@ class Stopwatch:
             assert pointer >= 0
         return [1e3 * _elapsed_ms(start, end) for start, end in events], outputs
 
+    def _keep_busy(self, num_writes: int) -> None:
+        """Give the GPU more to do than the CPU needs to launch what follows: else launching is timed."""
+        for index in range(num_writes):
+            self._flushed.fill_(index)
+
 
 class _Late:
     """Some elements of each set's largest tensor, at the same random places, to be hidden for a while.
@@ -103,20 +130,27 @@ class _Late:
     """
 
     def __init__(self, sets: Sequence[list[Any]]) -> None:
+        self.sets = sets
         first = list(leaves(sets[0])) if sets else []
         weights: list[int] = [tensor.numel() * (2 if tensor.is_floating_point() else 1) for tensor in first]
         heaviest = max(weights, default=0)
         self._flat: list[torch.Tensor] = []
         if not heaviest:
             return
-        self._flat = [_flat(list(leaves(inputs))[weights.index(heaviest)]) for inputs in sets]
+        self._flat = [flat(list(leaves(inputs))[weights.index(heaviest)]) for inputs in sets]
         like = self._flat[0]
-        num_elements = min(flat.numel() for flat in self._flat)
-        self._where = torch.randint(num_elements, (NUM_LATE,), device=like.device)
+        self._num_elements = min(one.numel() for one in self._flat)
+        self._where = torch.zeros(NUM_LATE, dtype=torch.int64, device=like.device)
         self._kept = torch.empty(NUM_LATE, dtype=like.dtype, device=like.device)
         self._hidden = torch.zeros_like(self._kept)
         if like.is_floating_point() or like.is_complex():
             self._hidden.fill_(math.nan)
+
+    def choose(self) -> None:
+        """Other places, which no seed of a program's tells."""
+        if self._flat:
+            places = [_random.randrange(self._num_elements) for _ in range(NUM_LATE)]
+            self._where.copy_(torch.tensor(places))
 
     def hide(self, index: int) -> None:
         if self._flat:
@@ -127,13 +161,6 @@ class _Late:
         """What was hidden last, of the same set."""
         if self._flat:
             self._flat[index].index_copy_(0, self._where, self._kept)
-
-
-def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    """Its memory, whatever its strides; less than its elements where it is expanded."""
-    tensor = tensor.detach()
-    room = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
-    return tensor.as_strided((min(tensor.numel(), room),), (1,))
 
 
 def _pointers(outputs: object) -> Iterator[int]:

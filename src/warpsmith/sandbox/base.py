@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Protocol
 
-from warpsmith.core import Command, Guest, Runner
+from warpsmith.core import Command, Guest, Job, Runner
 from warpsmith.sandbox.syscalls import filter_program
 
 
@@ -67,6 +67,14 @@ class Sandbox(Runner, Protocol):
         """Start a guest; the variables REQUESTS_FD and ANSWERS_FD name its pipes.
 
         `limits.wall_s` is not applied: each question has its own limit.
+
+        Raises:
+            InfraError: it could not be started at all.
+        """
+        ...
+
+    def begin(self, command: Command) -> Job:
+        """Start a command that `run` would wait for; the same limits hold. It ends with our process.
 
         Raises:
             InfraError: it could not be started at all.

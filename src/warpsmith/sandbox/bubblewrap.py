@@ -15,6 +15,7 @@ from warpsmith.core import Command, Completed, Ending, EnvironmentMissing, Infra
 from warpsmith.sandbox.base import Guarantee, all_but, rest_of
 from warpsmith.sandbox.channel import TreeGuest
 from warpsmith.sandbox.environment import PATH, clean_environment, find_program
+from warpsmith.sandbox.job import TreeJob
 from warpsmith.sandbox.mounts import Kind, Mount, plan
 from warpsmith.sandbox.nursery import Nursery, module_of, start
 from warpsmith.sandbox.syscalls import filter_program
@@ -59,6 +60,9 @@ class BubblewrapSandbox:
 
     def run(self, command: Command) -> Completed:
         return run_to_end(_launch(_installed(), command, (), {}))
+
+    def begin(self, command: Command) -> TreeJob:
+        return TreeJob(_launch(_installed(), command, (), {}))
 
     def start(self, command: Command) -> TreeGuest:
         bubblewrap = _installed()
@@ -209,6 +213,8 @@ def _isolation(bubblewrap: Bubblewrap, command: Command, mounts: tuple[Mount, ..
         *_user_namespace(bubblewrap, command),
         *PRIVILEGES,
         *(word for mount in mounts for word in _words(mount, bubblewrap, command)),
+        # Beneath all of them lies a folder in memory, which is of no size.
+        *("--remount-ro", "/"),
     )
 
 
@@ -229,6 +235,8 @@ def _words(mount: Mount, bubblewrap: Bubblewrap, command: Command) -> tuple[str,
     path = str(mount.path)
     if mount.kind in OF_FILES:
         return (OF_FILES[mount.kind], mount.target or path, path)
+    if mount.kind is Kind.EMPTY:
+        return ("--tmpfs", path, "--remount-ro", path)
     is_sized = mount.kind is Kind.SCRATCH and "--size" in bubblewrap.usage
     size = ("--size", str(command.limits.memory_bytes or SCRATCH_BYTES)) if is_sized else ()
     return (*size, FRESH[mount.kind], path)

@@ -13,6 +13,7 @@ from warpsmith.sandbox.pipes import LineReader, Silence, write_all
 from warpsmith.sandbox.tree import Launch, ProcessTree
 
 ANSWER_BYTES = 64 << 20
+AWAKE_S = 0.05  # for an answer whose time counts; longer ones need no such precision
 FAREWELL_S = 2.0  # from closing its pipe to its end
 
 
@@ -47,7 +48,7 @@ class TreeGuest:
     ) -> None:
         self.close()
 
-    def ask(self, request: bytes, *, limit_s: float) -> bytes | Completed:
+    def ask(self, request: bytes, *, limit_s: float, is_timed: bool = False) -> bytes | Completed:
         """Its one-line answer, without the newline; or its end, and the same end to every later question.
 
         A guest that answers unasked, or with more than ANSWER_BYTES, is killed: Ending.SIGNALLED, and a note
@@ -60,7 +61,7 @@ class TreeGuest:
         if not self._is_open:
             return self.close()
         try:
-            answer = self._exchange(request + b"\n", time.monotonic() + limit_s)
+            answer = self._exchange(request + b"\n", time.monotonic() + limit_s, AWAKE_S if is_timed else 0.0)
         except BaseException:
             self.close()
             raise
@@ -72,11 +73,11 @@ class TreeGuest:
         """Kill the whole process tree and say how it had ended."""
         return self._end(None, "")
 
-    def _exchange(self, line: bytes, deadline: float) -> bytes | Silence | None:
+    def _exchange(self, line: bytes, deadline: float, awake_s: float) -> bytes | Silence | None:
         """The answer; None if there was one before the question."""
         if self._answers.has_more():
             return None
-        return write_all(self._requests, line, deadline) or self._answers.line(deadline)
+        return write_all(self._requests, line, deadline) or self._answers.line(deadline, awake_s)
 
     def _end_after(self, silence: Silence | None, limit_s: float) -> Completed:
         why, note = ENDINGS[silence]

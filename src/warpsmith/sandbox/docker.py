@@ -24,6 +24,7 @@ from warpsmith.sandbox.base import Guarantee, all_but, rest_of
 from warpsmith.sandbox.channel import TreeGuest
 from warpsmith.sandbox.environment import clean_environment, find_program
 from warpsmith.sandbox.handover import give
+from warpsmith.sandbox.job import TreeJob
 from warpsmith.sandbox.mounts import Kind, Mount, plan
 from warpsmith.sandbox.syscalls import filter_program
 from warpsmith.sandbox.tree import Launch, Supervisor, check_folder, run_to_end
@@ -73,6 +74,10 @@ class DockerSandbox:
     def run(self, command: Command) -> Completed:
         _check_available()
         return run_to_end(_launch(command, (), {}))
+
+    def begin(self, command: Command) -> TreeJob:
+        _check_available()
+        return TreeJob(_launch(command, (), {}))
 
     def start(self, command: Command) -> TreeGuest:
         _check_available()
@@ -182,14 +187,18 @@ def _options(command: Command, mounts: tuple[Mount, ...]) -> dict[str, Any]:
     return {
         "image": IMAGE,
         "labels": [LABEL],
-        "mounts": [one for mount in mounts for one in _mounted(mount)],
+        "mounts": [*(one for mount in mounts for one in _mounted(mount)), *_supervisor(command)],
         "devices": [
             f"{mount.path}:{mount.path}:rw"
             for mount in mounts
             if mount.kind is Kind.DEVICE and _is_node(mount)
         ],
         "tmpfs": {
-            str(mount.path): f"size={scratch},mode=1777" for mount in mounts if mount.kind is Kind.SCRATCH
+            str(mount.path): f"size={scratch},mode=1777"
+            if mount.kind is Kind.SCRATCH
+            else "size=64k,mode=755"
+            for mount in mounts
+            if mount.kind in (Kind.SCRATCH, Kind.EMPTY)
         },
         "network_mode": "none",
         "read_only": True,
@@ -209,6 +218,13 @@ def _mounted(mount: Mount) -> "Iterator[docker.types.Mount]":
         yield _bind(mount.path, mount.path, is_writable=mount.kind is Kind.WRITE)
     elif mount.kind is Kind.LINK and mount.path.exists():
         yield _bind(mount.path.resolve(), mount.path, is_writable=False)
+
+
+def _supervisor(command: Command) -> "Iterator[docker.types.Mount]":
+    """The folder that the container's first process is read from, where the command would not see it."""
+    here = Path(__file__).parent.resolve()
+    if any(here.is_relative_to(folder.resolve()) for folder in command.hidden):
+        yield _bind(here, Path(__file__).parent, is_writable=False)
 
 
 def _bind(source: Path, target: Path, *, is_writable: bool) -> "docker.types.Mount":

@@ -25,6 +25,7 @@ class Kind(Enum):
     WRITE = "the same files"
     DEVICE = "a device node"
     SCRATCH = "an empty folder in memory"
+    EMPTY = "an empty folder"
     DEVICES = "a minimal /dev"
     PROCESSES = "a /proc of its own"
     LINK = "a symbolic link"
@@ -68,6 +69,7 @@ def plan(command: Command, program: Path) -> tuple[Mount, ...]:
             *links,
             *_at(system, Kind.READ),
             *OWN,
+            *_at((path for path in command.hidden if path.is_dir()), Kind.EMPTY),
             *_at(_gpu_devices(command), Kind.DEVICE),
             *_at(command.readable, Kind.READ),
             *_at(command.writable, Kind.WRITE),

@@ -19,6 +19,7 @@ class Capture:
         self._head = bytearray()
         self._tail = bytearray()
         self._num_dropped = 0
+        self._lock = threading.Lock()  # a trim moves what a reader is about to copy
         self._thread = threading.Thread(target=self._drain, name="warpsmith-capture", daemon=True)
         self._thread.start()
 
@@ -27,13 +28,23 @@ class Capture:
         self._thread.join(wait_s)
         tail = bytes(self._tail)
         dropped = self._num_dropped + max(len(tail) - self._half, 0)
-        note = f"\n[warpsmith: {dropped} bytes left out here]\n" if dropped else ""
+        note = _left_out(dropped) if dropped else ""
         return _readable(self._head) + note + _readable(tail[-self._half :])
+
+    def after(self, position: int) -> tuple[bytes, int]:
+        """What was written beyond the first `position` bytes, so far, and how many were written in all."""
+        with self._lock:
+            begin = len(self._head) + self._num_dropped  # of the tail
+            missing = max(begin - max(position, len(self._head)), 0)
+            note = _left_out(missing).encode() if missing else b""
+            new = self._head[position:] + note + self._tail[max(position - begin, 0) :]
+            return bytes(new), begin + len(self._tail)
 
     def _drain(self) -> None:
         with self._stream as stream:
             while chunk := os.read(stream.fileno(), CHUNK_BYTES):
-                self._keep(chunk)
+                with self._lock:
+                    self._keep(chunk)
 
     def _keep(self, chunk: bytes) -> None:
         room = self._half - len(self._head)
@@ -43,6 +54,10 @@ class Capture:
         if excess > max(self._half, CHUNK_BYTES):  # trimmed rarely, for each trim copies the rest
             del self._tail[:excess]
             self._num_dropped += excess
+
+
+def _left_out(num_bytes: int) -> str:
+    return f"\n[warpsmith: {num_bytes} bytes left out here]\n"
 
 
 def _readable(data: bytes | bytearray) -> str:
@@ -70,8 +85,12 @@ class LineReader:
         self._buffer = bytearray()
         os.set_blocking(fd, False)
 
-    def line(self, deadline: float) -> bytes | Silence:
-        """The next line without its newline; `deadline` is on the monotonic clock."""
+    def line(self, deadline: float, awake_s: float = 0.0) -> bytes | Silence:
+        """The next line without its newline; `deadline` is on the monotonic clock.
+
+        For `awake_s` it waits without sleeping, so that no time passes between the line and its reader.
+        """
+        _stay_awake(self._watched, min(deadline, time.monotonic() + awake_s))
         searched = 0
         while (end := self._buffer.find(b"\n", searched)) < 0:
             searched = len(self._buffer)
@@ -115,6 +134,11 @@ def write_all(fd: int, data: bytes, deadline: float) -> Silence | None:
         except BrokenPipeError:
             return Silence.CLOSED
     return None
+
+
+def _stay_awake(events: dict[int, int], deadline: float) -> None:
+    while time.monotonic() < deadline and not wait_for(events, 0.0):
+        pass
 
 
 def wait_for(events: dict[int, int], deadline: float) -> set[int]:

@@ -9,6 +9,7 @@ from warpsmith.core import Command, Completed, InfraError
 from warpsmith.sandbox.base import Guarantee, all_but, rest_of
 from warpsmith.sandbox.channel import TreeGuest
 from warpsmith.sandbox.environment import clean_environment, find_program
+from warpsmith.sandbox.job import TreeJob
 from warpsmith.sandbox.nursery import Nursery, module_of, start
 from warpsmith.sandbox.protection import protected
 from warpsmith.sandbox.syscalls import filter_program
@@ -42,6 +43,9 @@ class ProcessSandbox:
 
     def run(self, command: Command) -> Completed:
         return run_to_end(_launch(command, (), {}))
+
+    def begin(self, command: Command) -> TreeJob:
+        return TreeJob(_launch(command, (), {}))
 
     def start(self, command: Command) -> TreeGuest:
         def forked(nursery: Nursery, fds: tuple[int, ...], env: dict[str, str]) -> Launch:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         cwd: str
         env: dict[str, str]
         fds: tuple[int, ...]  # that the program inherits, beside standard output and error
+        wall_s: float | None  # None: whoever waits for it keeps the time
         memory_bytes: int | None
         file_bytes: int
         disk_bytes: int
@@ -54,12 +55,14 @@ BPF_BYTES = 8  # an instruction of a filter
 SIGKILL, SIGPIPE, SIGXFSZ = 9, 13, 25
 TICK_S = 0.05
 DISK_TICK_S = 0.25
+LEAST_BYTES = 4096  # that a file counts with: of empty ones, too, a disk holds only so many
 KILL_S = 10.0
 OPEN_FILES = 4096
 TASKS_A_PROCESS = (
     8  # the kernel's own limits count threads; they are the backstop, the count of processes is ours
 )
-BY_ITSELF, BY_REQUEST, BY_MEMORY, BY_PROCESSES, BY_DISK = "itself", "request", "memory", "processes", "disk"
+BY_ITSELF, BY_REQUEST = "itself", "request"
+BY_TIME, BY_MEMORY, BY_PROCESSES, BY_DISK = "time", "memory", "processes", "disk"
 
 
 def main(report_fd: int) -> None:
@@ -72,7 +75,7 @@ def supervise(spec: Spec, report: int, lifeline: int, start: Starter) -> None:
     """Start the program as `start` does it, and watch it to its end."""
     adopts_orphans = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0  # older gVisors don't
     limits = _limits(spec)
-    used = _used_bytes(spec["disk_folders"])
+    used = used_bytes(spec["disk_folders"])
     _make_cgroup(spec)
     child, error = start(spec, limits)
     os.write(report, f"error {error}\n".encode() if error else b"ready\n")
@@ -248,12 +251,15 @@ def _watch(spec: Spec, child: int, lifeline: int, used: int) -> tuple[int, str]:
     events.register(lifeline, select.POLLIN)
     _register_end(events, child)
     looks = (_Look(TICK_S, lambda: _excess(spec)), _Look(DISK_TICK_S, lambda: _excess_on_disk(spec, used)))
+    give_up_s = None if spec["wall_s"] is None else time.monotonic() + spec["wall_s"]
     reason = ""
     status = _reap(child)
     while status is None and not reason:
         if any(fd == lifeline for fd, _ in events.poll(TICK_S * 1000)):
             reason = BY_REQUEST
         status = _reap(child)
+        if status is None and give_up_s is not None and time.monotonic() > give_up_s:
+            reason = reason or BY_TIME
         for look in looks:
             if status is None and not reason:
                 reason = look()
@@ -345,11 +351,11 @@ def _excess(spec: Spec) -> str:
 
 
 def _excess_on_disk(spec: Spec, used: int) -> str:
-    used_now = _used_bytes(spec["disk_folders"]) + _unlinked_bytes()
+    used_now = used_bytes(spec["disk_folders"]) + _unlinked_bytes()
     return BY_DISK if used_now - used > spec["disk_bytes"] else ""
 
 
-def _used_bytes(folders: Iterable[str]) -> int:
+def used_bytes(folders: Iterable[str]) -> int:
     """What all files below take of the disk."""
     total, queue = 0, list(folders)
     while queue:
@@ -359,7 +365,7 @@ def _used_bytes(folders: Iterable[str]) -> int:
             continue
         for entry in entries:
             try:
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
+                total += max(entry.stat(follow_symlinks=False).st_blocks * 512, LEAST_BYTES)
                 if entry.is_dir(follow_symlinks=False):
                     queue.append(entry.path)
             except OSError:

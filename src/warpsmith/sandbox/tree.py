@@ -24,6 +24,7 @@ from warpsmith.sandbox.supervisor import (
     BY_MEMORY,
     BY_PROCESSES,
     BY_REQUEST,
+    BY_TIME,
     KILL_S,
     remove_cgroup,
 )
@@ -76,6 +77,7 @@ class Launch:
     cwd: Path
     env: dict[str, str]
     limits: Limits
+    wall_s: float | None = None  # where nobody waits for its end
     writable: tuple[Path, ...] = ()  # folders whose growth is limited
     own_processes: int = 0  # the sandbox's, beyond the program's
     fds: tuple[int, ...] = ()  # that the program inherits; ours are closed once it runs
@@ -99,6 +101,7 @@ class ProcessTree:
         self._launch = launch
         self._mark = secrets.token_hex(MARK_DIGITS // 2)
         self._completed: Completed | None = None
+        self.note = ""  # why we ended it, if we did; also at the end of its standard error
         self._last_words: bytes | Silence | None = None
         reader, writer = os.pipe()
         self._report_fd = reader
@@ -109,8 +112,8 @@ class ProcessTree:
             self._supervisor = (launch.start or _start_supervisor)(writer, launch.fds)
             undo.callback(self._stop)
             self._control, stdout, stderr = _streams(self._supervisor)
-            self._stdout = Capture(stdout, launch.limits.output_bytes)
-            self._stderr = Capture(stderr, launch.limits.output_bytes)
+            self.stdout = Capture(stdout, launch.limits.output_bytes)
+            self.stderr = Capture(stderr, launch.limits.output_bytes)
             self._hand_over()
             undo.pop_all()
         self.started_s = time.monotonic()
@@ -158,6 +161,7 @@ class ProcessTree:
             "cwd": str(launch.cwd),
             "env": launch.env | {MARK: self._mark},
             "fds": launch.fds,
+            "wall_s": launch.wall_s,
             "memory_bytes": limits.memory_bytes,
             "file_bytes": limits.file_bytes,
             "disk_bytes": limits.disk_bytes,
@@ -187,9 +191,11 @@ class ProcessTree:
             note = ""
         self._stop()
         self._report.close()
-        stdout, stderr = self._stdout.text(wait_s=KILL_S), self._stderr.text(wait_s=KILL_S)
-        stderr += f"\n[warpsmith: {note.format(limits=self._launch.limits)}]\n" if note else ""
-        return Completed(ending=ending, exit_code=exit_code, stdout=stdout, stderr=stderr, wall_s=wall_s)
+        stdout, stderr = self.stdout.text(wait_s=KILL_S), self.stderr.text(wait_s=KILL_S)
+        self.note = f"\n[warpsmith: {note.format(limits=self._launch.limits)}]\n" if note else ""
+        return Completed(
+            ending=ending, exit_code=exit_code, stdout=stdout, stderr=stderr + self.note, wall_s=wall_s
+        )
 
     def _stop(self) -> None:
         """Make sure that neither the supervisor nor anything that it should have killed is left."""
@@ -206,6 +212,7 @@ class ProcessTree:
 
 KILLED_SUPERVISOR = "silence"
 REASONS = {
+    BY_TIME: (Ending.TIMED_OUT, "killed after {limits.wall_s:g} s"),
     BY_MEMORY: (Ending.OUT_OF_MEMORY, "killed: more than {limits.memory_bytes} bytes of memory"),
     BY_PROCESSES: (Ending.SIGNALLED, "killed: more than {limits.processes} processes"),
     BY_DISK: (Ending.SIGNALLED, "killed: more than {limits.disk_bytes} bytes written to its folders"),

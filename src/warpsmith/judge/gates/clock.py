@@ -40,8 +40,6 @@ from warpsmith.judge.protocol import (
     Hello,
     Place,
     Placed,
-    Pour,
-    Poured,
     Ready,
     Time,
     Timed,
@@ -49,11 +47,12 @@ from warpsmith.judge.protocol import (
     Warm,
     Warmed,
 )
-from warpsmith.judge.rounds import Rounds, deal, make_ahead, secret_seed, shown_failure
+from warpsmith.judge.rounds import Rounds, deal, make_ahead, secret_key, secret_seed, shown_failure
 from warpsmith.judge.statistics import exact_ratio, half_width, median_ratio, product, widened
 from warpsmith.judge.throttle import Throttle
 from warpsmith.judge.trial import Trial
 
+CONFIRMED = 2  # times the usual rounds, before clocks that disagree are held against a program
 LEAST_TRAFFIC = 0.5  # of inputs and outputs: kernels that are given less leave the work to somebody else
 MIN_VERIFIED = 3
 
@@ -180,10 +179,9 @@ def _counted_and_verified(trial: Trial) -> Counted | Failed:
 # --- measured: before the GPU is ours alone ---
 
 
-def _hand_out_warm_sets(trial: Trial) -> float | Failed:
+def _hand_out_warm_sets(trial: Trial, key: int | None = None) -> float | Failed:
     """Sets that are never timed, for both processes; the seconds that it took to make them."""
-    paths, dealt = deal(trial, _secret_seeds(trial.config.clock.warm_sets))
-    trial.subject.oracle.ask(Pour(), Poured, limit_s=trial.config.limits.clock_s)
+    paths, dealt = deal(trial, _secret_seeds(trial.config.clock.warm_sets), key)
     request = Place(inputs=paths)
     placed = trial.guest.ask(request, Placed, stage="clock", limit_s=trial.config.limits.forward_s)
     return dealt.making_s if isinstance(placed, Placed) else placed
@@ -194,17 +192,20 @@ def _secret_seeds(count: int) -> tuple[int, ...]:
 
 
 def _rehearse(trial: Trial, num_calls: int) -> Failed | None:
-    """One batch of each, on the sets at hand, so that memory for as many outputs has been asked for."""
-    limit_s = trial.config.limits.clock_s
-    trial.subject.oracle.ask(Time(program=EAGER, calls=num_calls), Timed, limit_s=limit_s)
-    request = Time(program=CANDIDATE, calls=num_calls)
+    """One batch of each, as they will be timed, so that all memory has been asked for and all code loaded."""
+    limit_s, key = trial.config.limits.clock_s, secret_key() if trial.subject.facts.loan else None
+    making_s = _hand_out_warm_sets(trial, key)
+    if not isinstance(making_s, float):
+        return making_s
+    trial.subject.oracle.ask(Time(program=EAGER, calls=num_calls, key=key), Timed, limit_s=limit_s)
+    request = Time(program=CANDIDATE, calls=num_calls, key=key)
     timed = trial.guest.ask(request, Timed, stage="clock", limit_s=limit_s)
     return None if isinstance(timed, Timed) else timed
 
 
 def _warm_request(trial: Trial, program: str) -> Warm:
     clock = trial.config.clock
-    flush_bytes = int(clock.flush_times_l2 * trial.device.gpu.l2_bytes)
+    flush_bytes = clock.flush_bytes(trial.device.gpu)
     return Warm(program=program, warm_up_ms=clock.warm_up_ms, flush_bytes=flush_bytes)
 
 
@@ -308,8 +309,12 @@ def _run(rounds: Rounds, clock: ClockConfig, rng: np.random.Generator) -> Failed
         failure = rounds.run(num_rounds)
         if failure is not None or len(rounds.good) < num_rounds or num_rounds >= clock.max_rounds:
             return failure
+        doubt = rounds.disagreement()
+        if doubt is not None and num_rounds >= CONFIRMED * clock.rounds:
+            return doubt
         is_long_enough = sum(item.total_us for item in rounds.good) >= 1e3 * clock.min_timed_ms
-        if is_long_enough and half_width(_against_eager(rounds, clock, rng)) <= clock.max_width:
+        is_narrow = half_width(_against_eager(rounds, clock, rng)) <= clock.max_width
+        if doubt is None and is_long_enough and is_narrow:
             return None
         num_rounds = min(num_rounds + clock.rounds, clock.max_rounds)
 
@@ -322,7 +327,7 @@ def _against_eager(rounds: Rounds, clock: ClockConfig, rng: np.random.Generator)
 def _baseline(trial: Trial, pace: Pace, rng: np.random.Generator) -> Baseline:
     """Eager, its copy and the other baselines in rounds of their own, in the oracle alone: all is trusted."""
     oracle, clock = trial.subject.oracle, trial.config.clock
-    deal(trial, (pace.pool or pace.ahead or _secret_seeds(pace.num_calls))[: pace.num_calls])
+    deal(trial, (pace.pool or pace.ahead or _secret_seeds(pace.num_calls))[: pace.num_calls], secret_key())
     times: dict[str, list[float]] = {name: [] for name in (EAGER, *_others(trial))}
     for number in range(-1, clock.rounds):  # the first round is a rehearsal
         order = list(times)

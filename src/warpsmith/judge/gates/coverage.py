@@ -5,19 +5,31 @@ without what its own kernels do: if the answer is still right, they are decoys. 
 a claim; that the answer is wrong without them is seen by the oracle.
 """
 
+import random
 from collections.abc import Iterable
+from pathlib import Path
 
 from warpsmith.core import Coverage, Crashed, KernelResources, Rejected, TimedOut, Track
 from warpsmith.core.candidate import MODULE
 from warpsmith.judge.gates import forward
-from warpsmith.judge.protocol import Ablate, Ablated, Ablation, KernelRun, Observe, Observed
+from warpsmith.judge.protocol import (
+    Ablate,
+    Ablated,
+    Ablation,
+    Compare,
+    Compared,
+    KernelRun,
+    Observe,
+    Observed,
+)
+from warpsmith.judge.rounds import deal, secret_seed
 from warpsmith.judge.trial import Trial
 from warpsmith.toolchain import Build
 from warpsmith.toolchain.resources import demangled
 from warpsmith.toolchain.symbols import holds_name
 
 SMALL_SHARE = 0.05
-OBSERVED, FIRST_ABLATED = 40, 41  # numbers of calls, after those of the gate `forward`
+OBSERVED = 40  # number of a call, after those of the gate `forward`
 # Names of kernels that torch makes, copies or casts with: no library's work.
 COPYING = ("copy", "fill", "cat", "memset", "memcpy", "spin_kernel", "distribution_nullary")
 
@@ -42,13 +54,14 @@ def _observed(trial: Trial, *, with_profiler: bool) -> Observed | Failed:
 
 
 def _ablated(trial: Trial, observed: Observed, own: tuple[KernelRun, ...]) -> Failed | None:
-    for number, how in enumerate(Ablation):
-        # Other inputs each time: the program's buffers may hold what it made of the last.
-        case = (number + 1) % trial.subject.num_inputs
+    for how in Ablation:
+        # Inputs never seen before: the program's buffers may hold what it made of any others.
+        seed = secret_seed(random.SystemRandom())
+        inputs = _fresh(trial, seed, how)
         outputs = trial.guest.exchange / f"outputs-without-{how}"
         request = Ablate(
             how=how,
-            inputs=forward.lend(trial, FIRST_ABLATED + number, case),
+            inputs=inputs,
             outputs=outputs,
             own_kernels=tuple(kernel.name for kernel in own),
             max_bytes=forward.max_bytes(trial),
@@ -57,7 +70,7 @@ def _ablated(trial: Trial, observed: Observed, own: tuple[KernelRun, ...]) -> Fa
         if not isinstance(answer, Ablated):
             return answer
         if answer.is_possible:
-            if answer.has_answer and forward.compare(trial, outputs, case, None).difference is None:
+            if answer.has_answer and _is_right(trial, outputs, seed):
                 return _rejected(
                     f"the answer does not depend on the program's own kernels ({_listed(own)}): it is right "
                     "without them"
@@ -65,6 +78,21 @@ def _ablated(trial: Trial, observed: Observed, own: tuple[KernelRun, ...]) -> Fa
             return _noted(trial, observed, answer.own_share)
     trial.advice.append("its kernels could not be left out of a call, to see what depends on them")
     return _noted(trial, observed, None)
+
+
+def _fresh(trial: Trial, seed: int, how: Ablation) -> Path:
+    (dealt,), _ = deal(trial, (seed,))
+    if trial.device.kind == "cuda":
+        return dealt
+    path = trial.guest.exchange / f"inputs-without-{how}"
+    forward.copy(dealt, path)
+    return path
+
+
+def _is_right(trial: Trial, outputs: Path, seed: int) -> bool:
+    request = Compare(outputs=outputs, case=0, inputs=None, seed=seed)
+    found = trial.subject.oracle.ask(request, Compared, limit_s=trial.config.limits.compare_s)
+    return found.difference is None
 
 
 def _noted(trial: Trial, observed: Observed, own_share: float | None) -> Failed | None:

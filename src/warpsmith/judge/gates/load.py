@@ -12,11 +12,13 @@ MAX_NAMES = 8
 def check(trial: Trial) -> Crashed | TimedOut | Rejected | Wrong | None:
     _hand_over(trial)
     guest, subject = trial.guest, trial.subject
-    guest.greet(limit_s=trial.config.limits.start_s)
-    if trial.device.kind == "cuda" and (
-        why_not := guest.prepare(subject.facts.loan, limit_s=trial.config.limits.start_s)
-    ):
-        raise InfraError(f"the guest cannot open the GPU memory that another could: {why_not}")
+    start_s = trial.config.limits.start_s
+    guest.greet(limit_s=start_s)
+    if trial.device.kind == "cuda":
+        flush_bytes = trial.config.clock.flush_bytes(trial.device.gpu)
+        why_not = guest.prepare(subject.facts.loan, flush_bytes=flush_bytes, limit_s=start_s)
+        if why_not:
+            raise InfraError(f"the guest cannot open the GPU memory that another could: {why_not}")
     request = Load(
         candidate=guest.candidate,
         extension=guest.extension,

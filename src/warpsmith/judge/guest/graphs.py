@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 KERNEL, MEMCPY, MEMSET, CHILD = 0, 1, 2, 4  # CU_GRAPH_NODE_TYPE_...
+COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_...
+ATTRIBUTE_WORDS = 16  # of a CUlaunchAttributeValue
 NUM_TIMED = 7
 
 
@@ -38,6 +40,7 @@ class Node:
     kind: int
     name: str
     is_nested: bool  # in a graph within the graph, where it cannot be disabled
+    is_cooperative: bool = False  # its blocks wait for each other: it cannot be disabled and enabled again
 
 
 class CallGraph:
@@ -55,6 +58,8 @@ class CallGraph:
 
     def launch(self, *, without: Collection[str] = ()) -> None:
         """Run it, leaving out the kernels named. Raises GraphError if one of them cannot be left out."""
+        if cooperative := [node.name for node in self.nodes if node.is_cooperative]:
+            raise GraphError(f"{cooperative[0]} is a cooperative kernel")
         executable = self._instantiated()
         for node in self._kernels():
             is_out = node.name in without
@@ -115,6 +120,7 @@ def captured(call: Callable[[], Any]) -> CallGraph | None:
     # A program may turn a failed capture into any error of its own.
     except Exception:  # noqa: BLE001
         _forget_error()
+        _forget_capture()
         return None
     try:
         return CallGraph(graph, outputs)
@@ -137,8 +143,20 @@ def _nodes(graph: int, *, is_nested: bool) -> Iterator[Node]:
             _call("cuGraphChildGraphNodeGetGraph", ctypes.c_void_p(handle), ctypes.byref(child))
             yield from _nodes(child.value or 0, is_nested=True)
         else:
-            name = _kernel_name(handle) if kind.value == KERNEL else ""
-            yield Node(handle=handle, kind=kind.value, name=name, is_nested=is_nested)
+            is_kernel = kind.value == KERNEL
+            yield Node(
+                handle=handle,
+                kind=kind.value,
+                name=_kernel_name(handle) if is_kernel else "",
+                is_nested=is_nested,
+                is_cooperative=is_kernel and _is_cooperative(handle),
+            )
+
+
+def _is_cooperative(handle: int) -> bool:
+    value = (ctypes.c_int * ATTRIBUTE_WORDS)()
+    _call("cuGraphKernelNodeGetAttribute", ctypes.c_void_p(handle), ctypes.c_int(COOPERATIVE), value)
+    return bool(value[0])
 
 
 def _kernel_name(handle: int) -> str:
@@ -168,6 +186,14 @@ def _forget_error() -> None:
     for path in loaded_objects():
         if "libcudart.so" in path:
             ctypes.CDLL(path).cudaGetLastError()
+
+
+def _forget_capture() -> None:
+    """Give the device's generator a state that no capture holds: a failed one never lets go of it."""
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    fresh = torch.Generator(device=generator.device)
+    fresh.manual_seed(generator.initial_seed())
+    generator.graphsafe_set_state(fresh.graphsafe_get_state())
 
 
 def loaded_objects() -> tuple[str, ...]:

@@ -95,6 +95,7 @@ class Session:
 
     def _prepared(self, request: Prepare) -> Prepared:
         torch.cuda._sleep(1)
+        self._timing.make_ready(request.flush_bytes)
         try:
             self._arena = None if request.loan is None else Arena.borrowed(request.loan)
         except ArenaError as error:

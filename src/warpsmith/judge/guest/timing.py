@@ -29,13 +29,20 @@ class Timing:
 
     def warm(self, request: Warm, call: Call) -> Warmed:
         leave_zeros(self._sets)
-        self._stopwatch = stopwatch = Stopwatch(request.flush_bytes)
+        stopwatch = self.make_ready(request.flush_bytes)
         return Warmed(call_us=stopwatch.warm_up(call, self._sets, request.warm_up_ms))
+
+    def make_ready(self, flush_bytes: int) -> Stopwatch:
+        """The one stopwatch of this process."""
+        self._stopwatch = self._stopwatch or Stopwatch(flush_bytes)
+        return self._stopwatch
 
     def time(self, request: Time, call: Call) -> Timed:
         assert self._stopwatch is not None
         self._held = ()
-        samples_us, self._held = self._stopwatch.run(call, self._sets, request.calls, waits=request.waits)
+        samples_us, self._held = self._stopwatch.run(
+            call, self._sets, request.calls, waits=request.waits, key=request.key
+        )
         return Timed(samples_us=tuple(samples_us))
 
     def holding(self, call: Call, inputs: list[Any]) -> Callable[[], None]:

@@ -43,7 +43,6 @@ from warpsmith.judge.protocol import (
     Opened,
     OracleAnswer,
     OracleRequest,
-    Pour,
     Pretend,
     Pretended,
     Ready,
@@ -73,7 +72,6 @@ class Session:
             AtOtherSize: self._resized,
             Compare: self._compared,
             Deal: lambda request: self._timing.deal(request),
-            Pour: lambda request: self._timing.pour(request),
             Warm: lambda request: self._timing.warm(request),
             Time: lambda request: self._timing.time(request),
         }

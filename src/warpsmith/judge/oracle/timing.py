@@ -18,8 +18,6 @@ from warpsmith.judge.protocol import (
     TWIN,
     Deal,
     Dealt,
-    Pour,
-    Poured,
     Time,
     Timed,
     Unavailable,
@@ -28,6 +26,7 @@ from warpsmith.judge.protocol import (
 )
 from warpsmith.judge.stopwatch import Call, Stopwatch
 from warpsmith.judge.tensorfile import changed, leaves
+from warpsmith.judge.veil import Veil
 
 KEPT_BYTES = 4 << 30  # of sets that were made before, for tasks whose sets are slow to make
 
@@ -44,10 +43,10 @@ class Timing:
         self._lay = lay
         self._programs: dict[str, Call] = {}
         self._sets: list[list[Any]] = []
-        self._shared: list[list[Any] | None] = []
         self._laid: dict[Path, tuple[str, list[Any]]] = {}  # what lies where in lent memory, and its layout
         self._kept: dict[int, list[Any]] = {}
         self._stopwatch: Stopwatch
+        self._veil: Veil | None = None
 
     def deal(self, request: Deal) -> Dealt:
         began = time.perf_counter()
@@ -59,24 +58,16 @@ class Timing:
         is_new = False
         if request.inputs:
             self._sets = [self._kept[seed] for seed in request.seeds]
-            is_new = self._lay_all(request.inputs)
+            is_new = self._lay_all(request.inputs, request.key)
         self._forget(set(request.seeds))
         return Dealt(making_s=making_s, is_new=is_new)
-
-    def pour(self, _: Pour) -> Poured:
-        for shared, pristine in zip(self._shared, self._sets, strict=True):
-            if shared is not None:
-                for target, source in zip(leaves(shared), leaves(pristine), strict=True):
-                    target.copy_(source)
-        _synchronize()
-        return Poured()
 
     def inputs(self, seed: int) -> list[Any]:
         """The set of a seed: kept, or made again."""
         return self._kept[seed] if seed in self._kept else self._reference.inputs(seed)
 
     def warm(self, request: Warm) -> Warmed | Unavailable:
-        self._stopwatch = Stopwatch(request.flush_bytes)
+        self._stopwatch = Stopwatch(request.flush_bytes, pretends=True)
         try:
             if request.program not in self._programs:
                 self._programs[request.program] = _program(self._reference, request.program)
@@ -95,12 +86,13 @@ class Timing:
 
     def time(self, request: Time) -> Timed:
         program = self._programs[request.program]
-        samples_us, _ = self._stopwatch.run(program, self._sets, request.calls, waits=request.waits)
+        samples_us, _ = self._stopwatch.run(
+            program, self._sets, request.calls, waits=request.waits, key=request.key
+        )
         return Timed(samples_us=tuple(samples_us))
 
-    def _lay_all(self, paths: tuple[Path, ...]) -> bool:
-        """Put the sets where a guest finds them, still hidden; whether any file had to be written for it."""
-        self._shared = []
+    def _lay_all(self, paths: tuple[Path, ...], key: int | None) -> bool:
+        """Put the sets where a guest finds them, veiled; whether any file had to be written for it."""
         is_new = False
         for slot, (path, inputs) in enumerate(zip(paths, self._sets, strict=True)):
             layout = _layout(inputs)
@@ -109,21 +101,27 @@ class Timing:
                 shared, is_new = self._lay(path, inputs, slot), True
                 if shared is not None:
                     self._laid[path] = (layout, shared)
-            else:
-                for tensor in leaves(shared):
-                    tensor.fill_(poison_of(tensor))
-            self._shared.append(shared)
+            if shared is not None:
+                self._pour(inputs, shared, None if key is None else key + slot)
         _synchronize()
         return is_new
 
+    def _pour(self, inputs: list[Any], shared: list[Any], key: int | None) -> None:
+        """Copy a set into lent memory; what is veiled is so before any other process may see it."""
+        tensors = list(leaves(shared))
+        if key is None or not tensors:
+            for target, source in zip(tensors, leaves(inputs), strict=True):
+                target.copy_(source)
+            return
+        self._veil = self._veil or Veil(str(tensors[0].device))
+        self._veil.copy(inputs, shared, key)
+
     def _forget(self, needed: set[int]) -> None:
         """Let go of the oldest sets beyond KEPT_BYTES that are not needed now."""
-        sizes = {seed: _num_bytes(inputs) for seed, inputs in self._kept.items()}
-        total = sum(sizes.values())
-        for seed, size in sizes.items():
-            if total > KEPT_BYTES and seed not in needed:
-                del self._kept[seed]
-                total -= size
+        size = max((_num_bytes(self._kept[seed]) for seed in needed), default=0)  # all have about the same
+        excess = len(self._kept) - KEPT_BYTES // max(size, 1)
+        for seed in [seed for seed in self._kept if seed not in needed][: max(excess, 0)]:
+            del self._kept[seed]
 
 
 def _program(reference: Reference, name: str) -> Call:
