@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from warpsmith.core import EnvironmentMissing, InfraError, Message, Role, ToolCall, ToolSpec, UsageError
-from warpsmith.policy import INVALID_ARGUMENTS, PolicyConfig, make_policy
-from warpsmith.policy import openai as openai_policy
-from warpsmith.policy.openai import read_arguments
+from warpsmith.policy import INVALID_ARGUMENTS, PolicyConfig, Price, make_policy
+from warpsmith.policy.actions import read_arguments
+from warpsmith.policy.endpoint import client
 
 HELLO = (Message(role=Role.USER, text="make it fast"),)
 COMPILE = ToolSpec(name="compile", description="build it", parameters={"type": "object", "properties": {}})
@@ -78,6 +78,7 @@ def fails(status, **headers):
 
 
 def policy_at(url, **options):
+    options = {"style": "tools", **options}  # auto would ask first what the endpoint can do
     config = PolicyConfig(base_url=url, retry_wait_s=0.001, api_key_env="WARPSMITH_TEST_KEY", **options)
     return make_policy("openai:m", config)
 
@@ -99,9 +100,7 @@ def test_text_and_tool_calls_become_a_message():
 
 
 def test_cost_is_the_endpoint_s_own_count_at_the_given_price():
-    reply, _ = respond(
-        says("hi"), usd_per_million_prompt_tokens=10.0, usd_per_million_completion_tokens=100.0
-    )
+    reply, _ = respond(says("hi"), price=Price(prompt_usd=10.0, completion_usd=100.0))
     assert (reply.cost.prompt_tokens, reply.cost.completion_tokens) == (100, 20)
     assert reply.cost.usd == pytest.approx(0.003)
 
@@ -213,7 +212,7 @@ def test_the_default_endpoint_needs_a_key(monkeypatch):
 
 @pytest.mark.parametrize("package", ["openai", "tenacity"])
 def test_a_missing_package_names_the_extra(monkeypatch, package):
-    monkeypatch.setattr(openai_policy, "find_spec", lambda name: None if name == package else object())
+    monkeypatch.setattr(client, "find_spec", lambda name: None if name == package else object())
     with pytest.raises(EnvironmentMissing, match=rf"{package} .*pip install 'warpsmith\[openai\]'"):
         policy_at("http://127.0.0.1:9/v1")
 

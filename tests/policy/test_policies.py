@@ -18,10 +18,17 @@ def test_replies_come_in_order_and_then_the_script_ends():
     policy = ScriptedPolicy(
         [Message(role=Role.ASSISTANT, text="one", tool_calls=(CALL,))], cost=Cost(usd=0.5)
     )
-    first, last = policy.respond(HELLO, ()), policy.respond(HELLO, ())
+    first = policy.respond(HELLO, ())
+    last = policy.respond((*HELLO, first.message), ())
     assert (first.message.text, first.message.tool_calls, first.cost.usd) == ("one", (CALL,), 0.5)
     assert not last.message.tool_calls
-    assert policy.heard == [HELLO, HELLO]
+    assert policy.heard == [HELLO, (*HELLO, first.message)]
+
+
+def test_a_script_goes_on_where_the_conversation_is():
+    replies = [Message(role=Role.ASSISTANT, text=text) for text in ("one", "two")]
+    begun = (*HELLO, replies[0])
+    assert ScriptedPolicy(replies).respond(begun, ()).message.text == "two"
 
 
 def test_a_script_can_be_a_file(tmp_path):
@@ -55,14 +62,17 @@ def test_an_unknown_kind_names_the_choices(spec):
     assert all(kind in str(raised.value) for kind in POLICIES)
 
 
-@pytest.mark.parametrize("spec", ["openai", "openai:", "scripted", "builtin:x"])
+@pytest.mark.parametrize(
+    "spec", ["openai", "openai:", "anthropic", "local", "replay:", "scripted", "builtin:x"]
+)
 def test_a_kind_with_a_wrong_argument_says_how_to_write_it(spec):
     with pytest.raises(UsageError, match="write "):
         make_policy(spec)
 
 
 def test_importing_the_room_imports_nothing_heavy():
-    heavy = "{'torch', 'openai', 'tenacity', 'httpx'}"
-    code = f"import sys, warpsmith.policy, warpsmith.policy.openai; print({heavy} & set(sys.modules))"
+    heavy = "{'torch', 'transformers', 'openai', 'anthropic', 'tenacity', 'httpx', 'httpx2'}"
+    rooms = "openai, anthropic, probe, prices, replay, actions, local"
+    code = f"import sys; from warpsmith.policy import {rooms}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -1,264 +1,178 @@
 """A model behind any OpenAI-compatible endpoint: a vendor's, vLLM, SGLang, Ollama, llama.cpp."""
 
-import ast
 import json
-import os
-import time
-from collections.abc import Callable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from warpsmith.core import (
-    Cost,
-    EnvironmentMissing,
-    InfraError,
-    Message,
-    Role,
-    ToolCall,
-    ToolSpec,
-    UsageError,
-)
-from warpsmith.policy.base import INVALID_ARGUMENTS, PolicyConfig, Reply
+from warpsmith.core import Cost, InfraError, Message, ToolSpec
+from warpsmith.policy.actions import Style, guided, render, schema, with_unique_ids
+from warpsmith.policy.base import PolicyConfig, Reply
+from warpsmith.policy.endpoint.answer import Answer, message_of, until_said
+from warpsmith.policy.endpoint.asking import Clock
+from warpsmith.policy.endpoint.chat import guessed_tokens, read_answer, wire_messages, wire_tool
+from warpsmith.policy.endpoint.connection import connect
+from warpsmith.policy.prices import price_for
 
 if TYPE_CHECKING:
     import openai
-    from openai.types.chat import ChatCompletion, ChatCompletionMessage
-    from tenacity import RetryCallState, Retrying
 
-CHARACTERS_PER_TOKEN = 4  # for endpoints that report no usage: a budget must bind all the same
-MAX_WAIT_S = 60.0
+    from warpsmith.policy.endpoint.probe import Probe
+
+CONTEXT_TOKENS = 131_072  # of a model that does not tell
+CODE_CHARACTERS_PER_TOKEN = 3  # fewer than in prose
+LEAST_TOKENS = 256  # of a reply; less holds nothing
+TOO_LONG = ("context length", "max_tokens", "max_completion_tokens", "too long", "exceed")
 
 
 class OpenAIPolicy:
-    """Chat completions with tools. Retries what may pass (429, 5xx, a dropped connection), with jitter.
+    """Chat completions, with the endpoint's own tool calls or in one of the styles of plain text.
 
     Raises EnvironmentMissing at construction if the `openai` extra or, for the default endpoint, the key is
-    missing. The key is read here, sent to the endpoint, and neither kept in the conversation nor logged.
+    missing, UsageError for a wrong URL or style. The key is read here, sent to the endpoint, and neither kept
+    in the conversation nor logged. `probe` is what is known of the endpoint; without it the first request
+    finds out, if `config.style` is auto.
     """
 
     def __init__(
-        self, model: str, config: PolicyConfig, *, clock: Callable[[], float] = time.monotonic
+        self, model: str, config: PolicyConfig, *, probe: "Probe | None" = None, clock: Clock | None = None
     ) -> None:
         self.name = f"openai:{model}"
+        self.context_tokens: int | None = config.context_tokens or CONTEXT_TOKENS
         self._model = model
         self._config = config
-        self._clock = clock
-        self._has_answered = False
-        self._client = _client(config)
+        self._clock = clock or Clock()
+        self._style = Style.of(config.style)
+        self._can_schema = True  # until it is refused
+        self._limit_name = "max_tokens" if config.base_url else "max_completion_tokens"
+        self._max_tokens = config.sampling.max_tokens
+        self._known_context = config.context_tokens  # None: nobody has told it
+        self._thinking_field: str | None = None
+        self._client, self._asking = connect(model, config, self._clock)
+        self._create: Any = self._client.chat.completions.with_raw_response.create  # imports: not in `ask`
+        if probe is not None:
+            self._learn(probe)
+        elif config.base_url is None and self._style is None:
+            self._style = Style.TOOLS  # the vendor's chat models have them
 
     def respond(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> Reply:
         """The model's next message. Raises InfraError, UsageError for a model that is not there."""
-        began_s = self._clock()
-        request = self._request(messages, tools)
-        completion = self._complete(request)
-        self._has_answered = True
-        message = _message(completion.choices[0].message)
-        prompt, written = _tokens(completion, request, message)
-        usd = (
-            prompt * self._config.usd_per_million_prompt_tokens
-            + written * self._config.usd_per_million_completion_tokens
-        ) / 1e6
-        wall_s = self._clock() - began_s
-        return Reply(
-            message=message,
-            cost=Cost(prompt_tokens=prompt, completion_tokens=written, usd=usd, wall_s=wall_s),
+        began_s = self._clock.now_s()
+        prompt, written = self._probed()
+        asked: list[Any] = []
+
+        def ask() -> Answer:
+            request = self._request(messages, tools)
+            asked.append(request["messages"])
+            return self._answered(request, messages, tools)
+
+        answers = until_said(ask)
+        for sent, answer in zip(asked, answers, strict=True):
+            prompt += _counted(answer.prompt_tokens, sent)
+            written += _counted(answer.completion_tokens, answer.text + answer.thinking + str(answer.calls))
+        self._thinking_field = answers[-1].thinking_field or self._thinking_field
+        message, is_cut = message_of(answers[-1], self._style or Style.TOOLS, tools)
+        price = price_for(self._config, self._model)
+        cost = Cost(
+            prompt_tokens=prompt,
+            completion_tokens=written,
+            usd=0.0 if price is None else price.usd(prompt, written),
+            wall_s=self._clock.since_s(began_s),
         )
+        return Reply(message=with_unique_ids(message, messages), cost=cost, is_cut=is_cut)
+
+    def _probed(self) -> tuple[int, int]:
+        """Find the style if it is not known; the tokens that it took."""
+        if self._style is not None:
+            return 0, 0
+        from warpsmith.policy.endpoint.probe import probe_with
+
+        found = probe_with(self._client, self._asking, self._config, self._model)
+        if not found.reachable.has:
+            self._style = Style.TOOLS  # the request itself will say what is wrong
+            return 0, 0
+        self._learn(found)
+        return found.prompt_tokens, found.completion_tokens
+
+    def _learn(self, probe: "Probe") -> None:
+        self._style = self._style or probe.style
+        self._can_schema = probe.json_schema.has is not False
+        self._known_context = self._config.context_tokens or probe.context_tokens
+        self.context_tokens = self._known_context or CONTEXT_TOKENS
 
     def _request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
-        # OpenAI's own newer models refuse `max_tokens`; compatible servers often know nothing else.
-        limit = "max_tokens" if self._config.base_url else "max_completion_tokens"
+        style, sampling = self._style or Style.TOOLS, self._config.sampling
+        wire = self._wire(style, messages, tools)
         request: dict[str, Any] = {
             "model": self._model,
-            "messages": [_wire_message(message) for message in messages],
-            limit: self._config.max_tokens,
+            "messages": wire,
+            # OpenAI's own newer models refuse `max_tokens`; compatible servers often know nothing else.
+            self._limit_name: self._room_tokens(wire),
         }
-        if tools:
-            request["tools"] = [_wire_tool(tool) for tool in tools]
-        if self._config.temperature is not None:
-            request["temperature"] = self._config.temperature
-        return request
-
-    def _complete(self, request: dict[str, Any]) -> "ChatCompletion":
-        import openai
-
-        try:
-            return self._retrying()(self._ask_once, request)
-        except openai.OpenAIError as error:
-            raise self._explained(error) from error
-
-    def _ask_once(self, request: dict[str, Any]) -> "ChatCompletion":
-        from openai.types.chat import ChatCompletion
-
-        try:
-            completion = self._client.chat.completions.create(**request)
-        except json.JSONDecodeError as error:
-            raise _NoReply(f"{self._client.base_url} sent invalid JSON: {error}") from error
-        # The client does not check what it parsed: text, and absent or null choices, come through.
-        if not isinstance(completion, ChatCompletion) or not completion.choices:
-            raise _NoReply(
-                f"{self._client.base_url} sent no chat completion; is it an OpenAI-compatible endpoint?"
-            )
-        return completion
-
-    def _retrying(self) -> "Retrying":
-        from tenacity import Retrying, retry_if_exception, stop_after_attempt
-
-        return Retrying(
-            retry=retry_if_exception(self._may_pass),
-            stop=stop_after_attempt(self._config.max_attempts),
-            wait=self._wait_s,
-            reraise=True,
-        )
-
-    def _wait_s(self, state: "RetryCallState") -> float:
-        """What the endpoint asks for, or else exponential with jitter so that parallel runs spread out."""
-        from tenacity import wait_random_exponential
-
-        error = state.outcome.exception() if state.outcome else None
-        asked_s = _retry_after_s(error)
-        if asked_s is not None:
-            return min(asked_s, MAX_WAIT_S)
-        return wait_random_exponential(multiplier=self._config.retry_wait_s, max=MAX_WAIT_S)(state)
-
-    def _may_pass(self, error: BaseException) -> bool:
-        import openai
-
-        if isinstance(error, openai.APIStatusError):
-            return error.status_code in (408, 409, 429) or error.status_code >= 500
-        if isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError):
-            return self._has_answered  # an endpoint that never answered is not running, or misspelt
-        return isinstance(error, openai.APITimeoutError | openai.APIResponseValidationError | _NoReply)
-
-    def _explained(self, error: "openai.OpenAIError") -> InfraError | UsageError:
-        """One line that says what to do about it."""
-        import openai
-
-        url = str(self._client.base_url)
-        match error:
-            case openai.APITimeoutError():
-                return InfraError(f"{url}: no reply within {self._config.timeout_s:g} s")
-            case openai.APIStatusError(status_code=401 | 403):
-                return EnvironmentMissing(
-                    f"{url} refuses the key; export {self._config.api_key_env} with a valid one"
-                )
-            case openai.APIStatusError(status_code=404):
-                return UsageError(f"{url} has no model {self._model!r} ({_line(error)}); see {url}models")
-            case openai.APIStatusError(status_code=status):
-                return InfraError(f"{url}: HTTP {status}: {_line(error)}")
-            case openai.APIConnectionError():
-                return EnvironmentMissing(
-                    f"no endpoint at {url}; start the server or pass another --base-url"
-                )
-            case _:
-                return InfraError(f"{url}: {_line(error)}")
-
-
-class _NoReply(InfraError):
-    """The endpoint answered with something else than a completion."""
-
-
-def _retry_after_s(error: BaseException | None) -> float | None:
-    import openai
-
-    if not isinstance(error, openai.APIStatusError):
-        return None
-    try:
-        return float(error.response.headers["retry-after"])
-    except (KeyError, ValueError):  # absent, or a date, which few endpoints send
-        return None
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
-
-
-def _client(config: PolicyConfig) -> "openai.OpenAI":
-    for package in ("openai", "tenacity"):
-        if find_spec(package) is None:
-            raise EnvironmentMissing(f"{package} is not installed; pip install 'warpsmith[openai]'")
-    import openai
-
-    key = os.environ.get(config.api_key_env)
-    if not key and config.base_url is None:
-        raise EnvironmentMissing(
-            f"{config.api_key_env} is not set; export it, or pass --base-url for a server that needs no key"
-        )
-    return openai.OpenAI(
-        api_key=key or "none",
-        base_url=config.base_url or "https://api.openai.com/v1",
-        timeout=config.timeout_s,
-        max_retries=0,  # ours: they are counted and jittered
-    )
-
-
-def _wire_message(message: Message) -> dict[str, Any]:
-    if message.role is Role.TOOL:
-        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
-    wire: dict[str, Any] = {"role": message.role.value, "content": message.text}
-    if message.tool_calls:
-        wire["tool_calls"] = [
-            {
-                "id": call.call_id,
-                "type": "function",
-                "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
+        if tools and style is Style.TOOLS:
+            request["tools"] = [wire_tool(tool) for tool in tools]
+        if tools and style is Style.JSON and self._can_schema:
+            request["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": schema(tools)},
             }
-            for call in message.tool_calls
-        ]
-    return wire
+        chosen = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
+        return request | {name: value for name, value in chosen.items() if value is not None}
 
+    def _room_tokens(self, wire: list[dict[str, Any]]) -> int:
+        """A server with a small window refuses a prompt and a limit that do not both fit in it."""
+        if self._known_context is None:
+            return self._max_tokens
+        room = self._known_context - len(json.dumps(wire)) // CODE_CHARACTERS_PER_TOKEN
+        return min(self._max_tokens, max(room, LEAST_TOKENS))
 
-def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
+    def _wire(
+        self, style: Style, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]
+    ) -> list[dict[str, Any]]:
+        feeds = self._config.feeds_thinking
+        if style is Style.TOOLS:
+            return wire_messages(messages, (self._thinking_field or "reasoning_content") if feeds else None)
+        told = guided(style, messages, tools) if tools else messages
+        return render(style, told, feeds_thinking=feeds)
 
+    def _answered(
+        self, request: dict[str, Any], messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]
+    ) -> Answer:
+        """The answer to `request`, or to what is left of it once the endpoint has refused a part."""
+        import openai
 
-def _message(wire: "ChatCompletionMessage") -> Message:
-    calls = tuple(
-        ToolCall(
-            call_id=call.id or f"call_{index}",  # some servers leave it out
-            tool=call.function.name,
-            arguments=read_arguments(call.function.arguments),
-        )
-        for index, call in enumerate(wire.tool_calls or ())
-        if call.type == "function"
-    )
-    return Message(role=Role.ASSISTANT, text=wire.content or "", tool_calls=calls)
-
-
-def read_arguments(text: str | dict[str, Any] | None) -> dict[str, Any]:
-    """A tool call's arguments, read leniently: fences, raw newlines in strings, Python literals are forgiven.
-
-    What cannot be read becomes the one argument INVALID_ARGUMENTS, which the tool then refuses by name:
-    the model hears of it and can try again.
-    """
-    if isinstance(text, dict):  # some servers send the object itself
-        return text
-    body = _without_fence(text or "{}")
-    readers: tuple[Callable[[str], object], ...] = (
-        lambda body: json.loads(body, strict=False),
-        ast.literal_eval,
-    )
-    for read in readers:
         try:
-            value = read(body)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            return {str(key): item for key, item in value.items()}
-        return {INVALID_ARGUMENTS: f"expected a JSON object, found {body:.200}"}
-    return {INVALID_ARGUMENTS: f"not valid JSON (cut off?): {body:.200}"}
+            return self._asking.ask(lambda: self._once(request))
+        except InfraError as error:
+            refusal = error.__cause__
+            if not isinstance(refusal, openai.APIStatusError) or not self._gives_way(refusal, request):
+                raise
+            return self._answered(self._request(messages, tools), messages, tools)
+
+    def _gives_way(self, refusal: "openai.APIStatusError", request: dict[str, Any]) -> bool:
+        """Whether the request can do without what the endpoint refuses, or with a lower limit."""
+        said = str(refusal).lower()
+        if refusal.status_code not in (400, 422, 500, 501):
+            return False
+        if self._limit_name == "max_tokens" and "max_completion_tokens" in said:
+            self._limit_name = "max_completion_tokens"
+            return True
+        if "tools" in request and "tool" in said and Style.of(self._config.style) is None:
+            self._style = Style.JSON
+            return True
+        if "response_format" in request and any(
+            word in said for word in ("response_format", "schema", "grammar", "guided")
+        ):
+            self._can_schema = False
+            return True
+        if self._max_tokens >= 2 * LEAST_TOKENS and any(word in said for word in TOO_LONG):
+            self._max_tokens = min(self._max_tokens, request[self._limit_name]) // 2
+            return True
+        return False
+
+    def _once(self, request: dict[str, Any]) -> Answer:
+        raw = self._create(**request)
+        return read_answer(raw.http_response.content, self._asking.url)
 
 
-def _without_fence(text: str) -> str:
-    lines = text.strip().splitlines()
-    is_fenced = len(lines) >= 2 and lines[0].startswith("```") and lines[-1] == "```"
-    return "\n".join(lines[1:-1]) if is_fenced else text
-
-
-def _tokens(completion: "ChatCompletion", request: dict[str, Any], message: Message) -> tuple[int, int]:
-    """Prompt and completion tokens as the endpoint counts them, or a guess by length if it does not."""
-    if completion.usage is not None:
-        return completion.usage.prompt_tokens or 0, completion.usage.completion_tokens or 0
-    prompt = len(json.dumps(request["messages"])) // CHARACTERS_PER_TOKEN
-    written = len(json.dumps(_wire_message(message))) // CHARACTERS_PER_TOKEN
-    return prompt, written
+def _counted(tokens: int | None, value: Any) -> int:
+    """The endpoint's own count, or a guess by length."""
+    return guessed_tokens(value) if tokens is None else tokens

@@ -20,6 +20,7 @@ class ScriptedPolicy:
         self, replies: Sequence[Message], *, cost: Cost | None = None, name: str = "scripted"
     ) -> None:
         self.name = name
+        self.context_tokens: int | None = None
         self.heard: list[tuple[Message, ...]] = []
         self.offered: tuple[ToolSpec, ...] = ()
         self._replies = tuple(replies)
@@ -42,7 +43,7 @@ class ScriptedPolicy:
         """The next reply of the list, whatever was said; after the last one a reply without tool calls."""
         if not messages:
             raise InfraError("a conversation opens with a message to the policy; this one is empty")
-        turn = len(self.heard)
+        turn = sum(message.role is Role.ASSISTANT for message in messages)  # also of a run that goes on
         self.heard.append(messages)
         self.offered = tools
         done = Message(role=Role.ASSISTANT, text="The script has ended.")

@@ -51,6 +51,7 @@ class BuiltinPolicy:
     """
 
     name = "builtin"
+    context_tokens: int | None = None
 
     def __init__(self, config: PolicyConfig, search: SearchConfig | None = None) -> None:
         self._steps = _steps(config, search or SearchConfig())

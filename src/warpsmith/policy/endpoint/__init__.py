@@ -1,0 +1,1 @@
+"""What policies behind an address share: connecting, asking until there is an answer, and reading it."""
