@@ -1,11 +1,15 @@
 """A stage for episodes: a scripted policy, a judge that reads its verdict off the program, a real sandbox."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from warpsmith.agent import Budget, Record, SkillAgent, Workspace
+from warpsmith.agent.loop import Setting
+from warpsmith.agent.optimize import Bench
+from warpsmith.agent.runs.snapshot import Blobs
 from warpsmith.core import (
     Accuracy,
     BuildFailed,
@@ -22,6 +26,7 @@ from warpsmith.core import (
     ToolCall,
     Wrong,
 )
+from warpsmith.policy import Reply
 from warpsmith.policy.scripted import ScriptedPolicy
 from warpsmith.sandbox import pick
 from warpsmith.toolchain import Build
@@ -58,6 +63,8 @@ class FakeJudge:
 
     script: list = field(default_factory=list)
     asked: list = field(default_factory=list)
+    held_s: float = 0.0  # a second a question, if it has a GPU
+    has_gpu: bool = False
 
     def build(self, candidate):
         self._note("build", candidate)
@@ -76,6 +83,7 @@ class FakeJudge:
 
     def _note(self, question, candidate):
         self.asked.append((question, candidate))
+        self.held_s += float(self.has_gpu and question != "build")
         happening = self.script.pop(0) if self.script else None
         if isinstance(happening, BaseException):
             raise happening
@@ -93,6 +101,31 @@ class FakeJudge:
 
     def _word(self, candidate):
         return candidate.text("model_new.py").split("\n")[0].removeprefix("# ")
+
+
+class Reciter:
+    """A policy that says the reply which is due by the conversation, whoever said those before.
+
+    A reply is a Message, a Reply, or an error to be raised. `asked` keeps the number of each that was due.
+    """
+
+    name = "reciter"
+
+    def __init__(self, *replies, cost=None, context_tokens=None):
+        self.context_tokens = context_tokens
+        self.replies = replies
+        self.cost = cost or Cost(prompt_tokens=5_000, completion_tokens=3, usd=0.25)
+        self.asked = []
+        self.heard = []
+
+    def respond(self, messages, tools):
+        due = sum(message.role is Role.ASSISTANT for message in messages)
+        self.asked.append(due)
+        self.heard.append(messages)
+        said = self.replies[due] if due < len(self.replies) else text("I have finished.")
+        if isinstance(said, BaseException):
+            raise said
+        return said if isinstance(said, Reply) else Reply(message=said, cost=self.cost)
 
 
 class Collected:
@@ -122,13 +155,44 @@ class Stage:
 
     def run(self, *turns, cost=None):
         """An episode of these turns; each is the tool calls of one reply."""
-        policy = ScriptedPolicy([reply(*calls) for calls in turns], cost=cost or Cost())
+        return self.play(ScriptedPolicy([reply(*calls) for calls in turns], cost=cost or Cost()))
+
+    def play(self, policy):
+        """An episode of this policy's."""
         self.policy = policy
-        return SkillAgent(policy, self.judge, self.workspace, self.budget, self.heard).run(TASK)
+        setting = Setting(
+            judge=self.judge,
+            workspace=self.workspace,
+            budget=self.budget,
+            listener=self.heard,
+            blobs=Blobs(self.folder / "blobs"),
+        )
+        return SkillAgent(policy, setting).run(TASK)
 
     def answer(self, *calls):
         """The answers to the calls of one reply."""
         return [message.text for message in self.run(calls).turns[0].answers]
+
+
+def text(words):
+    """A reply without a tool call."""
+    return Message(role=Role.ASSISTANT, text=words)
+
+
+def bench_of(judge):
+    """What stands for `open_bench`: this judge, and the cpu device."""
+
+    @contextmanager
+    def opened(task, config):
+        yield Bench(
+            task=task,
+            judge=judge,
+            sandbox=pick("process"),
+            device=config.device,
+            environment={"judge": "fake"},
+        )
+
+    return opened
 
 
 _number = iter(range(10**9))
@@ -160,6 +224,8 @@ def say():
         pass
 
     Say.call, Say.program = staticmethod(call), staticmethod(program)
+    Say.text, Say.Reciter, Say.bench_of = staticmethod(text), Reciter, staticmethod(bench_of)
+    Say.Judge, Say.task = FakeJudge, TASK
     Say.reply, Say.timing = staticmethod(reply), staticmethod(timing)
     Say.accuracy, Say.infra_error = ACCURACY, InfraError("the driver is gone")
     return Say

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from warpsmith.agent import Aborted, Budget, Built, Busy, Finished, Improved, Judged, Said, SkillAgent
+from warpsmith.agent import SPECS, Aborted, Budget, Built, Busy, Finished, Improved, Judged, Said
 from warpsmith.core import (
     Cost,
     Crashed,
@@ -17,7 +17,6 @@ from warpsmith.core import (
     StopReason,
     Wrong,
 )
-from warpsmith.policy.scripted import ScriptedPolicy
 
 
 def test_the_fastest_program_wins_wherever_it_stood(stage, say):
@@ -108,7 +107,7 @@ def test_a_successful_compile_is_no_verdict(stage, say):
     ("budget", "stop", "num_turns"),
     [
         (Budget(max_turns=2), StopReason.TURNS, 2),
-        (Budget(max_tokens=25), StopReason.TOKENS, 3),
+        (Budget(max_tokens=15_000), StopReason.TOKENS, 3),
         (Budget(max_usd=0.5), StopReason.MONEY, 2),
         (Budget(max_wall_s=0.0), StopReason.TIME, 0),
     ],
@@ -116,7 +115,7 @@ def test_a_successful_compile_is_no_verdict(stage, say):
 def test_a_limit_ends_the_episode(stage, say, budget, stop, num_turns):
     stage.budget = budget
     turns = [(say.program("100"), say.call("verify"))] * 5
-    trajectory = stage.run(*turns, cost=Cost(prompt_tokens=7, completion_tokens=3, usd=0.25))
+    trajectory = stage.run(*turns, cost=Cost(prompt_tokens=5_000, completion_tokens=3, usd=0.25))
     assert (trajectory.stop, len(trajectory.turns)) == (stop, num_turns)
     assert (trajectory.best is not None) == (num_turns > 0), "what was found before the limit is kept"
 
@@ -197,18 +196,6 @@ def test_what_the_machine_lacks_is_not_tried_again(stage, say):
     assert len(stage.judge.asked) == 1
 
 
-def test_a_policy_without_an_answer_ends_the_run_with_its_error(stage, say):
-    class Mute:
-        name = "mute"
-
-        def respond(self, messages, tools):
-            raise InfraError("the endpoint does not answer")
-
-    with pytest.raises(InfraError, match="does not answer"):
-        SkillAgent(Mute(), stage.judge, stage.workspace, stage.budget, stage.heard).run(stage.task)
-    assert stage.heard.of(Aborted)
-
-
 def test_every_message_is_told_in_order(stage, say):
     trajectory = stage.run((say.program("100"), say.call("verify")))
     said = [event.message for event in stage.heard.of(Said)]
@@ -216,8 +203,6 @@ def test_every_message_is_told_in_order(stage, say):
     assert said[2:] == flat
 
 
-def test_the_tools_offered_are_the_seven(stage):
+def test_all_tools_are_offered(stage):
     stage.run()
-    names = [spec.name for spec in stage.policy.offered]
-    assert names == ["bash", "read", "write", "edit", "compile", "verify", "profile"]
-    assert isinstance(stage.policy, ScriptedPolicy)
+    assert stage.policy.offered == SPECS

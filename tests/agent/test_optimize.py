@@ -7,7 +7,7 @@ import pytest
 
 from warpsmith.agent import TOOLS, Finished, Judged, Silent, Started, read_events
 from warpsmith.agent.optimize import OptimizeConfig, optimize
-from warpsmith.agent.workspace import PROTECTED, skill_text
+from warpsmith.agent.workspace.folder import PROTECTED, skill_text
 from warpsmith.core import Candidate, Passed, Provenance, StopReason, Task, TaskError, UsageError
 from warpsmith.device import select_device
 from warpsmith.policy.scripted import ScriptedPolicy

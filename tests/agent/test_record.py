@@ -1,5 +1,6 @@
 """The run folder: nothing is lost by a kill, a full disk or a second run."""
 
+import errno
 import json
 import os
 import resource
@@ -13,7 +14,6 @@ import pytest
 
 from warpsmith.agent import (
     Aborted,
-    Budget,
     Built,
     Busy,
     Finished,
@@ -22,11 +22,10 @@ from warpsmith.agent import (
     Outcome,
     Record,
     Said,
-    SkillAgent,
     Started,
     read_events,
 )
-from warpsmith.agent.record import EventLog
+from warpsmith.agent.runs.log import EventLog
 from warpsmith.core import (
     Candidate,
     Cost,
@@ -41,7 +40,6 @@ from warpsmith.core import (
     UsageError,
 )
 from warpsmith.core.codec import from_json
-from warpsmith.policy.scripted import ScriptedPolicy
 
 STARTED = Started(
     task_id="twice",
@@ -205,6 +203,35 @@ def test_a_full_disk_is_answered_in_one_line():
     log.close()
 
 
+class FullDisk:
+    """Takes some bytes and then none, as a disk does that fills up in the middle of a line."""
+
+    def __init__(self, room):
+        self.room = room
+
+    def __call__(self, descriptor, body):
+        taken = min(self.room, len(body))
+        if not taken:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.room -= taken
+        return os.write(descriptor, body[:taken])
+
+
+@pytest.mark.parametrize("room", [0, 1, 50, 200])
+def test_half_a_line_is_taken_back_when_the_disk_is_full(tmp_path, room):
+    path = tmp_path / "trajectory.jsonl"
+    EventLog(path).append(STARTED)
+    before = path.read_bytes()
+    full = FullDisk(room)
+    log = EventLog(path, full)
+    with pytest.raises(InfraError, match=r"No space left on device.*what was written before is kept"):
+        log.append(STARTED)
+    assert path.read_bytes() == before
+    full.room = 10**6
+    log.append(Aborted(reason="no room"))
+    assert read_events(tmp_path) == (STARTED, Aborted(reason="no room"))
+
+
 def test_a_disk_that_fills_up_loses_nothing_written_before(stage, say, record):
     record.on_event(STARTED)
     stage.heard = record
@@ -279,8 +306,8 @@ def test_a_killed_run_leaves_a_readable_trajectory_and_frees_its_folder(tmp_path
 
 def test_a_message_is_recorded_once_however_long_the_run(stage, say, record):
     record.on_event(STARTED)
-    policy = ScriptedPolicy([say.reply(say.call("read", path="model.py")) for _ in range(100)])
-    SkillAgent(policy, stage.judge, stage.workspace, Budget(), record).run(stage.task)
+    stage.heard = record
+    stage.run(*[(say.call("bash", command=f"echo {number}"),) for number in range(20)])
     lines = (record.folder / "trajectory.jsonl").read_text().splitlines()
-    assert len(lines) == 1 + 2 + 100 * 2 + 1 + 1
+    assert len(lines) == 1 + 2 + 20 * 3 + 2 + 1
     assert all(json.loads(line)["at"].startswith("20") for line in lines)

@@ -6,19 +6,25 @@ from warpsmith.agent.events import (
     Broadcast,
     Built,
     Busy,
+    Compacted,
     Event,
     Finished,
+    Forked,
     Improved,
     Judged,
     Listener,
+    Resumed,
     Said,
+    Sampled,
     Silent,
     Started,
+    TurnEnded,
+    in_effect,
 )
 from warpsmith.agent.loop import SkillAgent
-from warpsmith.agent.record import Outcome, Record, read_events
+from warpsmith.agent.runs.record import Outcome, Record, read_events
 from warpsmith.agent.tools import SPECS, TOOLS
-from warpsmith.agent.workspace import Refused, Workspace
+from warpsmith.agent.workspace.folder import Refused, Workspace
 
 __all__ = [
     "SPECS",
@@ -28,18 +34,24 @@ __all__ = [
     "Budget",
     "Built",
     "Busy",
+    "Compacted",
     "Event",
     "Finished",
+    "Forked",
     "Improved",
     "Judged",
     "Listener",
     "Outcome",
     "Record",
     "Refused",
+    "Resumed",
     "Said",
+    "Sampled",
     "Silent",
     "SkillAgent",
     "Started",
+    "TurnEnded",
     "Workspace",
+    "in_effect",
     "read_events",
 ]

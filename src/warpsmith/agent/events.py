@@ -1,9 +1,12 @@
 """What happens in an episode, told as it happens: to the run folder, and to whoever shows progress."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from warpsmith.core import Cost, Message, Solution, StopReason, Verdict
+from warpsmith.agent.budget import Budget
+from warpsmith.core import Candidate, Cost, Message, Solution, StopReason, Verdict
+from warpsmith.policy.base import Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +20,16 @@ class Started:
     policy: str
     device: str
     environment: dict[str, str] = field(default_factory=dict)  # versions and names that a verdict depends on
-    config: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)  # a RunSpec: how to go on with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forked:
+    """What follows up to the end of `turn` is another run's; it comes right after Started."""
+
+    parent: str  # the folder of that run
+    turn: int
+    is_elsewhere: bool = False  # another device: the times that were measured until then say nothing here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,20 +48,31 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """The tokens of the reply that comes next; they go to a file of their own, for training."""
+
+    turn: int
+    tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """A message was added to the conversation; `cost` is what it took to have it."""
 
     message: Message
     cost: Cost
+    is_cut: bool = False  # a reply that ended at its token limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """The judge has spoken on a candidate."""
 
-    tool: str  # "compile", "verify", "profile", or "final" for the verdict of record
+    tool: str  # "compile", "verify", "profile"; "fork" on a new device; "final" for the verdict of record
     digest: str
     verdict: Verdict
+    candidate: Candidate | None = None  # the program, if it has passed
+    cost: Cost = field(default_factory=Cost)  # of "fork" and "final"; a tool's is in its answer's Said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +83,37 @@ class Improved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded:
+    """A reply has been answered in full. A run can be resumed or forked from here."""
+
+    number: int  # from 1
+    cost: Cost  # of this turn alone
+    files: dict[str, str] = field(default_factory=dict)  # path in the workspace -> sha256 of its text, a blob
+    skipped: tuple[str, ...] = ()  # text files that were too large, or too many, to be kept
+    executable: tuple[str, ...] = ()  # those of `files` that may be run
+    elapsed_s: float = 0.0  # of the episode until here, without the time that it lay still
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """The conversation did not fit any more. `context` is what the policy hears from here on."""
+
+    context: tuple[int | Message, ...]  # the number of a message that it heard before, or a new one
+    num_tokens: int  # before, as far as can be told
+    kept_in: str  # the file in the workspace that holds what was left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """A run that was killed goes on from the end of `turn`: what was told since then does not count."""
+
+    turn: int  # 0: from the start
+    lost: Cost  # what that had cost, but for a reply that is used again
+    environment: dict[str, str] = field(default_factory=dict)  # as it is now
+    budget: Budget | None = None  # in place of the run's, for all of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """The episode has ended of its own accord; `best` carries the verdict of record."""
 
@@ -67,6 +121,7 @@ class Finished:
     cost: Cost
     num_turns: int
     best: Solution | None
+    reason: str = ""  # more than `stop` tells: why the policy could not be asked any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +131,48 @@ class Aborted:
     reason: str
 
 
-Event = Started | Busy | Built | Said | Judged | Improved | Finished | Aborted
+Event = (
+    Started
+    | Forked
+    | Busy
+    | Built
+    | Sampled
+    | Said
+    | Judged
+    | Improved
+    | TurnEnded
+    | Compacted
+    | Resumed
+    | Finished
+    | Aborted
+)
+
+
+def in_effect(events: Iterable[Event]) -> tuple[Event, ...]:
+    """The events that count: what a run told after the turn that it was resumed from is left out.
+
+    That a run began, was forked and was resumed always counts.
+    """
+    kept: list[Event] = []
+    for event in events:
+        if isinstance(event, Resumed):
+            end = end_of_turn(kept, event.turn)
+            kept[end:] = [late for late in kept[end:] if isinstance(late, Resumed)]
+        kept.append(event)
+    return tuple(kept)
+
+
+def end_of_turn(events: list[Event], turn: int) -> int:
+    """How many of `events` there were when `turn` ended; for turn 0, before anybody spoke."""
+    for number in range(len(events) - 1, -1, -1):
+        match events[number]:
+            case TurnEnded(number=ended) if ended == turn and turn > 0:
+                return number + 1
+            case Started() | Forked() if turn == 0:
+                return number + 1
+            case _:
+                pass
+    return 0
 
 
 class Listener(Protocol):

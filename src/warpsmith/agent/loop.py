@@ -2,36 +2,81 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from warpsmith.agent.budget import Budget
-from warpsmith.agent.events import Aborted, Built, Busy, Event, Finished, Improved, Judged, Listener, Said
+from warpsmith.agent.budget import FREE, Allowance
+from warpsmith.agent.episode import Episode
+from warpsmith.agent.events import (
+    Aborted,
+    Built,
+    Busy,
+    Event,
+    Finished,
+    Improved,
+    Judged,
+    Listener,
+    Said,
+    Sampled,
+    TurnEnded,
+)
+from warpsmith.agent.hearing import heard
 from warpsmith.agent.interrupt import Interrupt
 from warpsmith.agent.judging import Judging
+from warpsmith.agent.prompts import ELSEWHERE, GO_ON, from_user, nudge_text, opening
+from warpsmith.agent.runs.snapshot import Blobs, Snapshot, taken
 from warpsmith.agent.tools import SPECS, Answer, Context, answer
-from warpsmith.agent.workspace import REFERENCE, Workspace, skill_text
+from warpsmith.agent.window.compaction import compacted
+from warpsmith.agent.window.tokens import least_tokens
+from warpsmith.agent.workspace.folder import Workspace
 from warpsmith.core import (
     Cost,
     EnvironmentMissing,
     InfraError,
     Message,
     Passed,
-    Provenance,
     Role,
     Solution,
     StopReason,
     Task,
     ToolCall,
     Trajectory,
-    Turn,
+    UsageError,
+    Verdict,
 )
-from warpsmith.policy import Policy
+from warpsmith.policy import Policy, PolicyConfig, Price
+from warpsmith.policy.prices import price_for
 
 T = TypeVar("T")
 
 MAX_CALLS = 32  # of one reply
+MAX_REASON = 2_000  # characters
 FINAL_TRIES = 3
-JUDGING_TOOLS = ("verify", "profile")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What an episode takes place in."""
+
+    judge: Judging
+    workspace: Workspace
+    budget: Allowance
+    listener: Listener
+    blobs: Blobs | None = None  # where the workspace is kept at the end of each turn; None: nowhere
+    interrupt: Interrupt | None = None  # one that others heed as well; None: its own
+    device: str = ""  # its name, for a policy that takes over on another one
+    policy: str = ""  # what the policy was made from ...
+    policy_config: PolicyConfig = field(default_factory=PolicyConfig)  # ... and with
+
+    @property
+    def price(self) -> Price:
+        """Of what the policy reads and writes; nothing where it is not known."""
+        return price_for(self.policy_config, self.policy.partition(":")[2]) or FREE
+
+
+class _Unreachable(Exception):
+    """The policy cannot be asked any more; the message says why."""
 
 
 class SkillAgent:
@@ -42,82 +87,144 @@ class SkillAgent:
     """
 
     def __init__(
-        self, policy: Policy, judge: Judging, workspace: Workspace, budget: Budget, record: Listener
+        self, policy: Policy, setting: Setting, episode: Episode | None = None, paid: Said | None = None
     ) -> None:
+        """`episode` is what an earlier process came to, `paid` the reply that it had but not yet answered."""
         self._policy = policy
-        self._judge = judge
-        self._workspace = workspace
-        self._budget = budget
-        self._record = record
+        self._setting = setting
+        self._episode = episode or Episode()
+        self._paid = paid
         self._context = Context(
-            workspace=workspace,
-            judge=judge,
+            workspace=setting.workspace,
+            judge=setting.judge,
             keep_log=lambda digest, log: self._tell(Built(digest=digest, log=log)),
         )
-        self._interrupt = Interrupt(
+        self._interrupt = setting.interrupt or Interrupt(
             lambda: self._tell(Busy(what="finishing this step; Ctrl-C again stops at once"))
         )
-        self._started_s = time.monotonic()
-        self._messages: list[Message] = []
-        self._turns: list[Turn] = []
-        self._cost = Cost()
-        self._passed: dict[str, Solution] = {}
+        self._has_asked = False
+        self._zero_s = time.monotonic() - self._episode.elapsed_s
 
     def run(self, task: Task) -> Trajectory:
-        """Raises InfraError when ours fails twice in a row; everything up to there has been recorded."""
+        """Raises InfraError when ours fails twice in a row; everything up to there has been recorded.
+
+        A policy that cannot be asked ends the episode. Only if it cannot even be asked once, for want of
+        something here or for a wrong name, is that raised: EnvironmentMissing, UsageError.
+        """
+        reason = ""
         try:
-            with self._interrupt:
-                stop = self._converse(task)
-                best = self._measured_again(self._ranked())
+            with self._interrupt if self._setting.interrupt is None else nullcontext():
+                with closing(self._context):  # no background job may be timed along with the best
+                    stop, reason = self._converse(task)
+                best = self._measured_again(self._episode.ranked())
         except KeyboardInterrupt:
-            stop, best = StopReason.INTERRUPTED, self._best()
-        except InfraError as error:
+            stop, best = StopReason.INTERRUPTED, self._episode.best
+        except (InfraError, UsageError) as error:
             self._tell(Aborted(reason=str(error)))
             raise
-        self._tell(Finished(stop=stop, cost=self._cost, num_turns=len(self._turns), best=best))
-        return Trajectory(
-            task_id=task.task_id, turns=tuple(self._turns), best=best, stop=stop, cost=self._cost
+        turns, cost = tuple(self._episode.turns), self._episode.cost
+        self._tell(
+            Finished(stop=stop, cost=cost, num_turns=len(turns), best=best, reason=reason[:MAX_REASON])
         )
+        return Trajectory(task_id=task.task_id, turns=turns, best=best, stop=stop, cost=cost)
 
-    def _converse(self, task: Task) -> StopReason:
-        for message in opening(task):
-            self._say(message, Cost())
+    def _converse(self, task: Task) -> tuple[StopReason, str]:
+        self._begin(task)
         while True:
-            stop = self._reason_to_stop()
-            if stop is None and not self._step().reply.tool_calls:
-                stop = StopReason.FINISHED
+            stop = self._episode.ended_by_policy() or self._reason_not_to_ask()
             if stop is not None:
-                return stop
+                return stop, ""
+            try:
+                said = self._reply()
+            except _Unreachable as unreachable:
+                return StopReason.POLICY, str(unreachable)
+            self._answer(said)
 
-    def _step(self) -> Turn:
+    def _begin(self, task: Task) -> None:
+        if not self._episode.context:
+            for message in opening(task):
+                self._say(message)
+        if self._episode.num_inherited and not self._episode.num_turns:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """The last turn so far is another run's."""
+        if self._episode.is_elsewhere:
+            self._say(from_user(ELSEWHERE.format(device=self._setting.device)))
+        elif self._episode.context[-1].role is Role.ASSISTANT:
+            self._say(from_user(GO_ON))
+        solution = self._episode.to_be_timed
+        if solution is not None:
+            verdict, cost = self._measured(solution, "the best so far on this device")
+            self._note("fork", Solution(candidate=solution.candidate, verdict=verdict), cost)
+
+    def _reason_not_to_ask(self) -> StopReason | None:
+        """A limit, also one that the next request is sure to overrun; a reply that is paid for has none."""
+        stop = self._reason_to_stop() if self._paid is None else None
+        if stop is not None:
+            return stop
+        setting, window = self._setting, self._policy.context_tokens
+        change = compacted(self._episode.context, window, setting.policy_config, setting.workspace)
+        if change is not None:
+            self._tell(change)
+        cost, price = self._episode.cost, setting.price
+        counts_tokens = cost.prompt_tokens > 0 or window is not None or price != FREE
+        if self._paid is not None or not counts_tokens:
+            return None
+        return setting.budget.would_exceed(cost, least_tokens(self._episode.context), price)
+
+    def _reply(self) -> Said:
+        """What the policy says next. A reply that was paid for before a kill is not asked for again."""
+        if self._paid is not None:
+            said, self._paid = self._paid, None
+            self._zero_s -= said.cost.wall_s
+            return said
         self._tell(Busy(what="policy"))
         begun_s = time.monotonic()
-        reply = self._policy.respond(tuple(self._messages), SPECS)
+        try:
+            reply = self._policy.respond(tuple(self._episode.context), SPECS)
+        except (InfraError, UsageError) as error:
+            if not self._has_asked and isinstance(error, UsageError | EnvironmentMissing):
+                raise
+            raise _Unreachable(str(error)) from error
+        self._has_asked = True
+        if reply.tokens is not None:
+            self._tell(Sampled(turn=len(self._episode.turns) + 1, tokens=reply.tokens))
         cost = reply.cost + Cost(wall_s=max(0.0, time.monotonic() - begun_s - reply.cost.wall_s))
-        self._say(reply.message, cost)
-        answers = []
-        for number, call in enumerate(reply.message.tool_calls):
-            message, spent = self._answered(call, self._why_not_run(number))
-            answers.append(message)
-            cost += spent
-        turn = Turn(reply=reply.message, answers=tuple(answers), cost=cost)
-        self._turns.append(turn)
-        return turn
+        return Said(message=heard(reply.message), cost=cost, is_cut=reply.is_cut)
 
-    def _answered(self, call: ToolCall, unwanted: str | None) -> tuple[Message, Cost]:
-        begun_s = time.monotonic()
-        outcome = Answer(text=f"not run: {unwanted}") if unwanted else self._run(call)
-        cost = self._spent_since(begun_s, on_gpu=call.tool in JUDGING_TOOLS)
-        message = Message(
-            role=Role.TOOL,
-            text=outcome.text,
-            call_id=call.call_id,
-            verdict=None if outcome.solution is None else outcome.solution.verdict,
+    def _answer(self, said: Said) -> None:
+        """A whole turn but for the reply: what comes of its calls, and where it led the workspace."""
+        num_same = 1 + self._episode.repeats(said.message)
+        self._tell(said)
+        cost = said.cost
+        for number, call in enumerate(said.message.tool_calls):
+            cost += self._answered(call, self._why_not_run(number))
+        nudge = nudge_text(said, num_same)
+        if nudge is not None:
+            self._say(from_user(nudge))
+        blobs = self._setting.blobs
+        snapshot = Snapshot() if blobs is None else taken(self._setting.workspace.root, blobs)
+        self._tell(
+            TurnEnded(
+                number=len(self._episode.turns) + 1,
+                cost=cost,
+                files=snapshot.files,
+                skipped=snapshot.skipped,
+                executable=snapshot.executable,
+                elapsed_s=self._elapsed_s(),
+            )
         )
-        self._say(message, cost)
+
+    def _answered(self, call: ToolCall, unwanted: str | None) -> Cost:
+        outcome, cost = self._costed(
+            lambda: Answer(text=f"not run: {unwanted}") if unwanted else self._run(call)
+        )
+        verdict = None if outcome.solution is None else outcome.solution.verdict
+        self._say(Message(role=Role.TOOL, text=outcome.text, call_id=call.call_id, verdict=verdict), cost)
         if outcome.solution is not None:
             self._note(call.tool, outcome.solution)
-        return message, cost
+        return cost
 
     def _run(self, call: ToolCall) -> Answer:
         self._tell(Busy(what=call.tool))
@@ -133,76 +240,62 @@ class SkillAgent:
     def _reason_to_stop(self) -> StopReason | None:
         if self._interrupt.is_requested:
             return StopReason.INTERRUPTED
-        return self._budget.exhausted(len(self._turns), self._cost, time.monotonic() - self._started_s)
+        episode = self._episode
+        return self._setting.budget.exhausted(
+            episode.num_turns, episode.cost, self._elapsed_s(), episode.num_fruitless
+        )
 
-    def _note(self, tool: str, solution: Solution) -> None:
-        """Record a verdict; keep the program if it has passed, drop it if it has failed since it passed."""
-        digest = solution.candidate.digest
-        self._tell(Judged(tool=tool, digest=digest, verdict=solution.verdict))
-        before = self._best()
-        known = self._passed.pop(digest, None)
-        if isinstance(solution.verdict, Passed):
-            self._passed[digest] = min(solution, known or solution, key=_rank)
-        best = self._best()
+    def _note(self, tool: str, solution: Solution, cost: Cost | None = None) -> None:
+        """Record a verdict, and that there is a new best program if so."""
+        before = self._episode.best
+        has_passed = isinstance(solution.verdict, Passed)
+        self._tell(
+            Judged(
+                tool=tool,
+                digest=solution.candidate.digest,
+                verdict=solution.verdict,
+                candidate=solution.candidate if has_passed else None,
+                cost=cost or Cost(),
+            )
+        )
+        best = self._episode.best
         if best is not None and best is not before:
             self._tell(Improved(solution=best))
-
-    def _best(self) -> Solution | None:
-        return next(iter(self._ranked()), None)
-
-    def _ranked(self) -> list[Solution]:
-        """All programs that have passed, the fastest first; among those never timed, the latest."""
-        latest_first = list(self._passed.values())[::-1]
-        return sorted(latest_first, key=_rank)
 
     def _measured_again(self, ranked: list[Solution]) -> Solution | None:
         """The fastest program that passes once more; the fastest with its new verdict if none does."""
         tried = []
         for solution in ranked[:FINAL_TRIES]:
-            again = self._finally_judged(solution)
-            if isinstance(again.verdict, Passed):
+            verdict, cost = self._measured(solution, "final measurement")
+            again = Solution(candidate=solution.candidate, verdict=verdict)
+            self._note("final", again, cost)
+            if isinstance(verdict, Passed):
                 return again
             tried.append(again)
         return tried[0] if tried else None
 
-    def _finally_judged(self, solution: Solution) -> Solution:
-        self._tell(Busy(what="final measurement"))
-        begun_s = time.monotonic()
-        verdict = _twice(lambda: self._judge.measure(solution.candidate))
-        self._cost += self._spent_since(begun_s, on_gpu=True)
-        self._tell(Judged(tool="final", digest=solution.candidate.digest, verdict=verdict))
-        return Solution(candidate=solution.candidate, verdict=verdict)
+    def _measured(self, solution: Solution, what: str) -> tuple[Verdict, Cost]:
+        self._tell(Busy(what=what))
+        return self._costed(lambda: _twice(lambda: self._setting.judge.measure(solution.candidate)))
 
-    def _spent_since(self, begun_s: float, *, on_gpu: bool) -> Cost:
-        wall_s = time.monotonic() - begun_s
-        return Cost(wall_s=wall_s, gpu_s=wall_s if on_gpu and self._workspace.has_gpu else 0.0)
+    def _costed(self, work: Callable[[], T]) -> tuple[T, Cost]:
+        """What comes of the work, and what it took; of a GPU only while the judge held one."""
+        judge = self._setting.judge
+        begun_s, held_s = time.monotonic(), judge.held_s
+        result = work()
+        return result, Cost(wall_s=time.monotonic() - begun_s, gpu_s=judge.held_s - held_s)
 
-    def _say(self, message: Message, cost: Cost) -> None:
-        self._messages.append(message)
-        self._cost += cost
-        self._tell(Said(message=message, cost=cost))
+    def _elapsed_s(self) -> float:
+        """Of the whole episode, in the processes before this one too."""
+        return time.monotonic() - self._zero_s
+
+    def _say(self, message: Message, cost: Cost | None = None) -> None:
+        self._tell(Said(message=message, cost=cost or Cost()))
 
     def _tell(self, event: Event) -> None:
-        self._record.on_event(event)
-
-
-def opening(task: Task) -> tuple[Message, ...]:
-    """The guide, and the task with its reference."""
-    text = (
-        f"Make the module in {REFERENCE} faster (task {task.task_id}). It is, in full:\n\n"
-        f"```python\n{task.source.rstrip()}\n```\n\n"
-        f"You stand in the workspace. Write model_new.py and kernels/, compile, verify, profile, improve; "
-        f"answer without a tool call when you are done."
-    )
-    return Message(role=Role.SYSTEM, text=skill_text()), Message(role=Role.USER, text=text)
-
-
-def _rank(solution: Solution) -> tuple[int, float]:
-    """Lower is better: measured before modelled before never timed, then by the candidate's median."""
-    timing = solution.verdict.timing if isinstance(solution.verdict, Passed) else None
-    if timing is None:
-        return 2, 0.0
-    return int(timing.provenance is not Provenance.MEASURED), timing.candidate.median_us
+        """What is not on disk has not happened: the record comes first."""
+        self._setting.listener.on_event(event)
+        self._episode.apply(event)
 
 
 def _twice(attempt: Callable[[], T]) -> T:

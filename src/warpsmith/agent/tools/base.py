@@ -1,23 +1,45 @@
 """What a tool is: a description for the policy, and what it does with a call's arguments."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from warpsmith.agent.judging import Judging
-from warpsmith.agent.workspace import Refused, Workspace
+from warpsmith.agent.tools.jobs import Jobs
+from warpsmith.agent.workspace.folder import Workspace
 from warpsmith.core import Solution, ToolSpec
 
 MAX_TEXT = 6_000
+MAX_NAMED = 8
+
+Schema = dict[str, Any]
+"""A JSON schema, of the part that `check_arguments` knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing to be done."""
+
+    text: str
+    status: str
+
+
+@dataclass(slots=True, kw_only=True)
 class Context:
-    """What the tools work on."""
+    """What the tools of one episode work on, and what they remember. `close` must be called.
+
+    Close it before anything is timed after the last call of a tool: a background job would be timed along.
+    """
 
     workspace: Workspace
     judge: Judging
     keep_log: Callable[[str, str], None]  # digest, what the compiler said
+    jobs: Jobs = field(default_factory=Jobs)
+    todo: tuple[Item, ...] = ()
+
+    def close(self) -> None:
+        """End every background job. A second call does nothing."""
+        self.jobs.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,45 +60,27 @@ class Tool(Protocol):
         ...
 
 
-def parameters(required: dict[str, str], optional: dict[str, str] | None = None) -> dict[str, Any]:
-    """A JSON schema: name -> "type: description"."""
-    described = {**required, **(optional or {})}
-    properties = {}
-    for name, text in described.items():
-        kind, _, description = text.partition(": ")
-        properties[name] = {"type": kind, "description": description}
+def parameters(required: dict[str, str | Schema], optional: dict[str, str | Schema] | None = None) -> Schema:
+    """The schema of an object: name -> "type: description", or a schema."""
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {name: _schema(given) for name, given in {**required, **(optional or {})}.items()},
         "required": list(required),
         "additionalProperties": False,
     }
 
 
-JSON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "integer": (int,)}
+def array(description: str, items: Schema, *, at_least: int, at_most: int) -> Schema:
+    """The schema of a list."""
+    bounds = {"minItems": at_least, "maxItems": at_most}
+    return {"type": "array", "description": description, "items": items, **bounds}
 
 
-def check_arguments(spec: ToolSpec, arguments: dict[str, Any]) -> None:
-    """Raises Refused, naming what is accepted, unless the arguments fit the tool."""
-    properties = spec.parameters["properties"]
-    for name, value in arguments.items():
-        if name not in properties:
-            raise Refused(f"unknown argument {name!r}; {_usage(spec)}")
-        kind = properties[name]["type"]
-        if not isinstance(value, JSON_TYPES[kind]) or isinstance(value, bool):
-            raise Refused(f"{name} must be a {kind}, not {value!r:.60}; {_usage(spec)}")
-    missing = [name for name in spec.parameters["required"] if name not in arguments]
-    if missing:
-        raise Refused(f"missing argument {', '.join(missing)}; {_usage(spec)}")
-
-
-def _usage(spec: ToolSpec) -> str:
-    required = spec.parameters["required"]
-    accepted = [
-        f"{name} ({schema['type']}{'' if name in required else ', optional'})"
-        for name, schema in spec.parameters["properties"].items()
-    ]
-    return f"{spec.name} takes {', '.join(accepted) or 'no arguments'}"
+def _schema(given: str | Schema) -> Schema:
+    if isinstance(given, dict):
+        return given
+    kind, _, description = given.partition(": ")
+    return {"type": kind, "description": description}
 
 
 def shortened(text: str, limit: int = MAX_TEXT) -> str:
@@ -85,3 +89,13 @@ def shortened(text: str, limit: int = MAX_TEXT) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+
+
+def strays_note(workspace: Workspace) -> str:
+    """What of the workspace the judge did not look at, if one could expect it to; a line, or nothing."""
+    names = workspace.strays()
+    if not names:
+        return ""
+    rest = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    listed = ", ".join(name[:100].encode("unicode_escape").decode() for name in names[:MAX_NAMED])
+    return f"\nnote: the program is model_new.py and kernels/ alone; the judge does not see {listed}{rest}"

@@ -3,6 +3,7 @@
 from typing import Any
 
 from warpsmith.agent.tools.base import Answer, Context, parameters
+from warpsmith.agent.workspace.changes import Change
 from warpsmith.core import ToolSpec
 
 
@@ -22,5 +23,6 @@ class Edit:
     )
 
     def call(self, arguments: dict[str, Any], context: Context) -> Answer:
-        line = context.workspace.edit(arguments["path"], arguments["old"], arguments["new"])
+        change = Change(old=arguments["old"], new=arguments["new"])
+        (line,) = context.workspace.edit(arguments["path"], (change,))
         return Answer(text=f"edited {arguments['path']} at line {line}")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from warpsmith.agent.feedback import verdict_text
-from warpsmith.agent.tools.base import Answer, Context, parameters
+from warpsmith.agent.tools.base import Answer, Context, parameters, strays_note
 from warpsmith.core import Solution, ToolSpec
 
 
@@ -17,6 +17,8 @@ class Profile:
     )
 
     def call(self, _arguments: dict[str, Any], context: Context) -> Answer:
+        context.jobs.check_quiet()
         candidate = context.workspace.candidate()
         verdict = context.judge.measure(candidate)
-        return Answer(text=verdict_text(verdict), solution=Solution(candidate=candidate, verdict=verdict))
+        text = verdict_text(verdict) + strays_note(context.workspace)
+        return Answer(text=text, solution=Solution(candidate=candidate, verdict=verdict))

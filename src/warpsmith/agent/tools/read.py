@@ -3,7 +3,7 @@
 from typing import Any
 
 from warpsmith.agent.tools.base import Answer, Context, parameters, shortened
-from warpsmith.agent.workspace import Refused
+from warpsmith.agent.workspace.folder import Refused
 from warpsmith.core import ToolSpec
 
 MAX_READ = 60_000  # whole files: what is shown cut cannot be edited

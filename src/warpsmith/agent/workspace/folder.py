@@ -2,22 +2,40 @@
 
 import errno
 import hashlib
-import os
-import stat
-import sys
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import resources
 from pathlib import Path
 from typing import Self
 
-from warpsmith.core import Candidate, Command, Completed, InfraError, Limits, Runner, Task, UsageError
-from warpsmith.core.candidate import MAX_BYTES, MAX_FILES, MODULE, SOURCE_SUFFIXES
+from warpsmith.agent.workspace.beneath import NoFile, TooLarge, read_bytes, write_bytes
+from warpsmith.agent.workspace.changes import Change, Unfit, changed
+from warpsmith.agent.workspace.program import MAX_LISTED, is_plain, kernel_entries, strays
+from warpsmith.agent.workspace.shell import Shell
+from warpsmith.core import Candidate, Completed, InfraError, Job, Task, UsageError
+from warpsmith.core.candidate import KERNELS, MAX_BYTES, MAX_FILES, MODULE, SOURCE_SUFFIXES
+from warpsmith.sandbox import Guarantee, Sandbox
+
+__all__ = [
+    "KERNELS",
+    "OUR_FAULT",
+    "PROTECTED",
+    "REFERENCE",
+    "SKILL",
+    "Refused",
+    "Workspace",
+    "is_text",
+    "skill_text",
+]
+
+Turn = Callable[[], AbstractContextManager[None]]
 
 SKILL = "SKILL.md"
 REFERENCE = "model.py"
-KERNELS = "kernels"
 PROTECTED = (SKILL, REFERENCE)
+MAX_PATH = 200  # of a source, in the workspace: compilers work in deeper folders, and with longer names
 OUR_FAULT = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
-SHELL_LIMITS = Limits(memory_bytes=16 << 30, output_bytes=1 << 20, file_bytes=4 << 30)
 
 
 class Refused(ValueError):
@@ -30,30 +48,43 @@ class Workspace:
     The judge reads neither of the first two: whoever manages to change them deceives only himself.
     """
 
-    def __init__(self, root: Path, task: Task, runner: Runner, *, has_gpu: bool = False) -> None:
+    def __init__(
+        self, root: Path, task: Task, sandbox: Sandbox, *, has_gpu: bool = False, turn: Turn = nullcontext
+    ) -> None:
+        """`turn` is held while a command that has the GPU runs: others may be timing on it."""
         self.root = root.resolve()
         self.has_gpu = has_gpu  # whether its programs may use one
-        self._runner = runner
+        self._sandbox = sandbox
+        self._turn = turn if has_gpu else nullcontext
         self._protected = {SKILL: skill_text(), REFERENCE: task.source}
         self._seen: dict[Path, str] = {}
+        # Where the kernel does not keep a file read-only, it is we who restore it, and can say so.
+        is_kept = Guarantee.READ_ONLY in sandbox.covers
+        self.shell = Shell(
+            root=self.root,
+            protected=tuple(self.root / name for name in PROTECTED) if is_kept else (),
+            has_gpu=has_gpu,
+        )
 
     @classmethod
-    def create(cls, root: Path, task: Task, runner: Runner, *, has_gpu: bool = False) -> Self:
+    def create(
+        cls, root: Path, task: Task, sandbox: Sandbox, *, has_gpu: bool = False, turn: Turn = nullcontext
+    ) -> Self:
         """A new folder at `root`. Raises InfraError if it cannot be made."""
         try:
             (root / KERNELS).mkdir(parents=True)
         except OSError as error:
             raise InfraError(f"{root}: no workspace can be made there ({error.strerror})") from error
-        workspace = cls(root, task, runner, has_gpu=has_gpu)
+        workspace = cls(root, task, sandbox, has_gpu=has_gpu, turn=turn)
         workspace.restore_protected()
         return workspace
 
     def candidate(self) -> Candidate:
         """The program as it stands. Raises Refused if there is none, or too much of it."""
-        if not self._is_plain(self.root / MODULE):
+        if not is_plain(self.root / MODULE):
             raise Refused(f"there is no file {MODULE} yet (a link is none); write it, and {KERNELS}/*.cu")
         sources = [MODULE, *self._kernel_sources()]
-        sizes = [(self.root / path).lstat().st_size for path in sources]
+        sizes = [_size(self.root / path) for path in sources]
         if len(sources) > MAX_FILES or sum(sizes) > MAX_BYTES:
             raise Refused(
                 f"a program has {MAX_FILES} files and {MAX_BYTES} bytes at most; clean up {KERNELS}/"
@@ -62,6 +93,11 @@ class Workspace:
             return Candidate.of({path: self._text(self.root / path) for path in sources})
         except UsageError as error:
             raise Refused(str(error)) from error
+
+    def strays(self) -> tuple[str, ...]:
+        """Files that one could take for a part of the program, and that no judge sees."""
+        module = self._text(self.root / MODULE) if is_plain(self.root / MODULE) else ""
+        return strays(self.root, module)
 
     def read(self, path: str) -> str:
         """A file's text. Raises Refused."""
@@ -79,38 +115,31 @@ class Workspace:
         self._put(target, text)
         return is_new
 
-    def edit(self, path: str, old: str, new: str) -> int:
-        """Replace the one place where `old` stands; its line. Raises Refused."""
+    def edit(self, path: str, changes: Sequence[Change]) -> tuple[int, ...]:
+        """Make all of `changes`, one after the other, or none; the first line of each. Raises Refused."""
         target = self._own(path)
         text = self._text(target)
         self._check_known(target, path)
-        count = text.count(old) if old else 0
-        if count != 1:
-            found = f"stands there {count} times; give more of its surroundings" if count else "is not there"
-            raise Refused(f"{path}: `old` {found}; it must match one place exactly, spaces included")
-        self._put(target, text.replace(old, new))
-        return text[: text.index(old)].count("\n") + 1
+        try:
+            text, lines = changed(text, changes, MAX_BYTES)
+        except Unfit as unfit:
+            raise Refused(f"{path}: {unfit}") from unfit
+        self._put(target, text)
+        return lines
 
     def run(self, command: str, limit_s: float) -> Completed:
         """Run a shell command in the sandbox: this folder writable but for the protected files."""
-        python = str(Path(sys.executable).parent)
-        limits = Limits(
-            wall_s=limit_s,
-            memory_bytes=SHELL_LIMITS.memory_bytes,
-            output_bytes=SHELL_LIMITS.output_bytes,
-            file_bytes=SHELL_LIMITS.file_bytes,
-        )
-        return self._runner.run(
-            Command(
-                argv=("/bin/bash", "-c", command),
-                cwd=self.root,
-                env={"PATH": os.pathsep.join((python, os.environ.get("PATH", "/usr/bin:/bin")))},
-                readable=tuple(self.root / name for name in PROTECTED),
-                writable=(self.root,),
-                gpu=self.has_gpu,
-                limits=limits,
-            )
-        )
+        with self._turn():
+            return self._sandbox.run(self.shell.command(command, limit_s))
+
+    def begin(self, command: str, limit_s: float) -> Job:
+        """The same in the background, with a share of what a command may have."""
+        return self._sandbox.begin(self.shell.command(command, limit_s, in_background=True))
+
+    def search(self, script: Path, path: str, request: str) -> Completed:
+        """Run a search of ours below `path`. Raises Refused if that is outside."""
+        self._inside(path)
+        return self._sandbox.run(self.shell.search(script, request))
 
     def restore_protected(self) -> tuple[str, ...]:
         """Put the protected files back where they differ; their names. Raises InfraError if that fails."""
@@ -125,29 +154,35 @@ class Workspace:
         changed = tuple(name for name, text in self._protected.items() if not self._is_intact(name, text))
         for name in changed:
             target = self.root / name
-            if target.is_symlink() or target.exists():
-                _remove(target)
-            target.write_text(self._protected[name])
+            if target.is_dir() and not target.is_symlink():
+                # Not removed: it may be deeper than we can go.
+                target.rename(self.root / f".{secrets.token_hex(8)}.theirs")
+            write_bytes(self.root, Path(name), self._protected[name].encode())
         return changed
 
     def _is_intact(self, name: str, text: str) -> bool:
-        target = self.root / name
-        return self._is_plain(target) and target.read_bytes() == text.encode()
+        body = text.encode()
+        try:
+            return read_bytes(self.root, Path(name), len(body)) == body
+        except (OSError, NoFile, TooLarge):
+            return False
 
     def _kernel_sources(self) -> list[str]:
-        folder = self.root / KERNELS
-        if folder.is_symlink() or not folder.is_dir():
-            return []
-        found = [Path(place) / name for place, _, names in os.walk(folder) for name in names]
-        sources = [path for path in found if path.suffix in SOURCE_SUFFIXES and self._is_plain(path)]
+        entries = kernel_entries(self.root)
+        if len(entries) >= MAX_LISTED:
+            raise Refused(f"{KERNELS}/ holds {MAX_LISTED} files or more; clean it up")
+        files = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+        sources = [path for path in files if path.suffix in SOURCE_SUFFIXES]
         names = [path.relative_to(self.root).as_posix() for path in sources]
         if not all(name.isprintable() for name in names):
             raise Refused(f"a file in {KERNELS}/ has a name that is no plain text; rename it")
+        if any(len(name) > MAX_PATH for name in names):
+            raise Refused(f"a path in {KERNELS}/ has more than {MAX_PATH} characters; shorten it")
         return names
 
     def _inside(self, path: str) -> Path:
         """The file that `path` names. Raises Refused if it lies outside, also by way of a link."""
-        if not path or "\0" in path:
+        if not path or "\0" in path or not is_text(path):
             raise Refused(f"{path!r} is no path; give one relative to the workspace, such as {MODULE}")
         try:
             target = (self.root / path).resolve()
@@ -173,45 +208,53 @@ class Workspace:
             raise Refused(f"{path} has changed since it was read; read it again")
 
     def _put(self, target: Path, text: str) -> None:
-        try:
-            body = text.encode()
-        except UnicodeEncodeError as error:
-            raise Refused(f"the text has a character that UTF-8 cannot hold ({error.reason})") from error
+        if not is_text(text):
+            raise Refused("the text has a character that UTF-8 cannot hold: half of a surrogate pair")
+        body = text.encode()
         if len(body) > MAX_BYTES:
             raise Refused(f"the text has {len(body)} bytes; {MAX_BYTES} are accepted")
+        name = target.relative_to(self.root)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(body)
+            write_bytes(self.root, name, body)
         except OSError as error:
-            raise _blamed(error, target.relative_to(self.root)) from error
+            raise _blamed(error, name) from error
         self._seen[target] = _digest(text)
 
     def _text(self, target: Path) -> str:
         name = target.relative_to(self.root)
         try:
-            if not stat.S_ISREG(target.stat().st_mode):
-                raise Refused(f"{name} is no file; look into folders with bash (ls)")
-            if target.stat().st_size > MAX_BYTES:
-                raise Refused(
-                    f"{name} is larger than {MAX_BYTES} bytes; look at parts of it with bash (head, sed)"
-                )
-            return target.read_bytes().decode()
+            return read_bytes(self.root, name, MAX_BYTES).decode()
+        except NoFile as error:
+            raise Refused(f"{name} is no file; look into folders with glob, or bash (ls)") from error
+        except TooLarge as error:
+            raise Refused(
+                f"{name} is larger than {MAX_BYTES} bytes; look at parts of it with grep, or bash (head, sed)"
+            ) from error
         except UnicodeDecodeError as error:
             raise Refused(f"{name} is not UTF-8 text") from error
         except OSError as error:
             raise _blamed(error, name) from error
 
-    def _is_plain(self, path: Path) -> bool:
-        """Whether this is a regular file and no link: a link could show the judge what the sandbox hides."""
-        try:
-            return stat.S_ISREG(path.lstat().st_mode)
-        except OSError:
-            return False
-
 
 def skill_text() -> str:
     """The guide that every policy is given."""
-    return (resources.files("warpsmith.agent") / "skill.md").read_text(encoding="utf-8")
+    return (resources.files("warpsmith.agent.workspace") / "skill.md").read_text(encoding="utf-8")
+
+
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can hold it: half of a surrogate pair is none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:  # gone meanwhile; reading it says so
+        return 0
 
 
 def _digest(text: str) -> str:
@@ -223,13 +266,3 @@ def _blamed(error: OSError, name: Path) -> Exception:
     if error.errno in OUR_FAULT:
         return InfraError(f"{name} in the workspace: {error.strerror}")
     return Refused(f"{name}: {error.strerror}")
-
-
-def _remove(target: Path) -> None:
-    """Remove a file, a link or a whole folder that stands where a protected file belongs."""
-    if target.is_symlink() or not target.is_dir():
-        target.unlink()
-        return
-    for child in target.iterdir():
-        _remove(child)
-    target.rmdir()
