@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from warpsmith.agent.events import Finished, Improved, Judged, Said, Started
+from warpsmith.agent.events import Finished, Improved, Judged, Said, Started, TurnEnded
 from warpsmith.agent.optimize import Optimized
-from warpsmith.agent.record import Record
+from warpsmith.agent.runs.record import Record
 from warpsmith.cli.app import run
 from warpsmith.core import (
     Accuracy,
@@ -26,6 +26,7 @@ from warpsmith.core import (
     Trajectory,
     Turn,
 )
+from warpsmith.policy.endpoint.probe import Found, Probe
 from warpsmith.toolchain import Build
 
 TASK_SOURCE = """
@@ -120,7 +121,7 @@ def episode(monkeypatch):
                 Record.create_default(task) if config.folder is None else Record.create(config.folder, task)
             )
             with record:
-                events = _events(task, policy, verdict, best, stop)
+                events = _events(task, policy, config, best, stop)
                 for event in events[:3] if raises else events:
                     record.on_event(event)
                     listener.on_event(event)
@@ -137,7 +138,7 @@ def episode(monkeypatch):
     return replace
 
 
-def _events(task, policy, verdict, best, stop):
+def _events(task, policy, config, best, stop):
     call = ToolCall(call_id="1", tool="write", arguments={"path": "kernels/a.cu"})
     reply = Message(role=Role.ASSISTANT, text="I decline: no recipe [bold]yet[/]", tool_calls=(call,))
     events = [
@@ -149,12 +150,17 @@ def _events(task, policy, verdict, best, stop):
             policy=policy.name,
             device="cpu",
             environment={"device": "cpu"},
+            config=config.spec(task).to_config(),
         ),
-        Said(message=reply, cost=Cost()),
+        Said(message=reply, cost=Cost(wall_s=3)),
     ]
     if best is not None:
-        events += [Judged(tool="profile", digest="d", verdict=verdict), Improved(solution=best)]
-    return [*events, Finished(stop=stop, cost=Cost(wall_s=3), num_turns=1, best=best)]
+        events += [Judged(tool="profile", digest="d", verdict=best.verdict), Improved(solution=best)]
+    return [
+        *events,
+        TurnEnded(number=1, cost=Cost()),
+        Finished(stop=stop, cost=Cost(wall_s=3), num_turns=1, best=best),
+    ]
 
 
 @pytest.fixture
@@ -213,4 +219,19 @@ def script(tmp_path):
     """A policy that says nothing: the fake episode does not ask it."""
     path = tmp_path / "script.json"
     path.write_text("[]")
-    return ("--policy", f"scripted:{path}", "--device", "cpu", "--sandbox", "process")
+    return ("--model", f"scripted:{path}", "--device", "cpu", "--sandbox", "process")
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    """Replaces what is asked of an endpoint: `endpoint(tools=…)` makes one that has been found to be so."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def replace(**found):
+        def probe(config, model):
+            facts = {"reachable": Found(has=True, how="it lists 1 models"), "models": (model,), **found}
+            return Probe(url="http://localhost:1/v1", model=model, **facts)
+
+        monkeypatch.setattr("warpsmith.policy.endpoint.probe.probe", probe)
+
+    return replace

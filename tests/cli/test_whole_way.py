@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from warpsmith.agent.workspace import skill_text
+from warpsmith.agent.workspace.folder import skill_text
 from warpsmith.cli.app import run
 
 USE = """
@@ -53,9 +53,7 @@ def place(tmp_path_factory):
 def test_a_task_becomes_a_folder_that_can_be_used_and_judged_again(place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     monkeypatch.setenv("WARPSMITH_CACHE", str(place / "cache"))
-    code = run(
-        ["optimize", "scale.py", "--policy", "scripted:script.json", "--device", "cpu", "--out", "run"]
-    )
+    code = run(["optimize", "scale.py", "--model", "scripted:script.json", "--device", "cpu", "--out", "run"])
     printed = capsys.readouterr()
     assert code in (0, 4), printed.err
     assert "(modelled)" in printed.out
@@ -72,4 +70,17 @@ def test_a_task_becomes_a_folder_that_can_be_used_and_judged_again(place, capsys
     assert (place / "run" / "libcandidate.so").is_file()
     assert run(["runs", "show", "run"]) == 0
     assert "write ×2, profile" in capsys.readouterr().out
+
+    assert run(["runs", "fork", "run", "--turn", "1", "--max-turns", "1", "--out", "fork", "--json"]) in (
+        0,
+        4,
+    )
+    forked = json.loads(capsys.readouterr().out)
+    assert [row["item"] for row in forked["ledger"]] == ["turn", "final"]
+    assert run(["runs", "diff", "run", "fork", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    assert compared["files"] == []
+    assert compared["b"]["forked"]["turn"] == 1
+    assert run(["runs", "list", ".", "--correct", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"]) == 2
     assert "## What each kernel does" in (place / "run" / "README.md").read_text()

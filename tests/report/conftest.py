@@ -3,7 +3,7 @@
 import pytest
 
 from warpsmith.agent.events import Finished, Improved, Judged, Said, Started
-from warpsmith.agent.record import Record
+from warpsmith.agent.runs.record import Record
 from warpsmith.core import (
     Accuracy,
     Candidate,

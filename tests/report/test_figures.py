@@ -16,6 +16,8 @@ from warpsmith.report.figures import (
     speedup_text,
     time_text,
     timing_text,
+    tokens_text,
+    usd_text,
 )
 
 
@@ -65,6 +67,22 @@ def test_a_run_s_length_is_spoken(seconds, text):
 def test_sizes_and_errors():
     assert (bytes_text(512), bytes_text(48 << 10), bytes_text(3 << 29)) == ("512 B", "48.0 KiB", "1.50 GiB")
     assert (error_text(3.14e-7), error_text(0.0)) == ("3.1e-07", "0")
+
+
+def test_money_shows_cents_and_their_fractions_only_where_there_is_nothing_else():
+    assert [usd_text(usd) for usd in (0, 0.0042, 0.25, 1.249, 237.0)] == [
+        "0",
+        "0.0042",
+        "0.25",
+        "1.25",
+        "237.00",
+    ]
+
+
+def test_tokens_are_told_in_three_digits():
+    counts = (0, 812, 999, 1000, 12_345, 999_499, 999_999, 1_240_000)
+    texts = ["0", "812", "999", "1.00 k", "12.3 k", "999 k", "1.00 M", "1.24 M"]
+    assert [tokens_text(count) for count in counts] == texts
 
 
 def test_a_ratio_carries_its_interval():

@@ -1,12 +1,24 @@
 """Run folders read back, however broken."""
 
+import io
+import json
 import os
 
 import pytest
+from rich.console import Console
 
-from warpsmith.agent.record import LOCK, TRAJECTORY, VERDICT
+from warpsmith.agent.events import Aborted, Forked, Resumed, Said
+from warpsmith.agent.runs.ledger import summary_lines
+from warpsmith.agent.runs.log import EventLog
+from warpsmith.agent.runs.record import LOCK, TRAJECTORY, VERDICT
+from warpsmith.core import Cost, Message, Role
+from warpsmith.core.codec import to_json
 from warpsmith.report import runs
+from warpsmith.report.diff import diff_runs
 from warpsmith.report.runs import BrokenRun, Run, RunState, list_runs, read_lines, read_run
+from warpsmith.report.sides import side_by_side
+from warpsmith.report.spending import ledger_rows
+from warpsmith.report.terminal import turns_table
 from warpsmith.report.turns import counted, summarize
 
 
@@ -48,8 +60,15 @@ def test_a_killed_run_keeps_its_best(tmp_path, write_run, make_passed):
 
 @pytest.mark.parametrize(
     ("holder", "state"),
-    [(str(os.getpid()), RunState.RUNNING), ("", RunState.CUT_SHORT), ("9" * 30, RunState.CUT_SHORT)],
-    ids=["itself", "nobody", "nonsense"],
+    [
+        (str(os.getpid()), RunState.RUNNING),
+        ("", RunState.CUT_SHORT),
+        ("9" * 30, RunState.CUT_SHORT),
+        ("0", RunState.CUT_SHORT),
+        ("-1", RunState.CUT_SHORT),
+        ("\0" * 100_000, RunState.CUT_SHORT),
+    ],
+    ids=["itself", "nobody", "nonsense", "its group", "everybody", "a flood"],
 )
 def test_the_lock_s_holder_tells_a_running_run_from_a_killed_one(tmp_path, write_run, holder, state):
     folder = write_run(tmp_path / "one", finished=False)
@@ -57,6 +76,55 @@ def test_the_lock_s_holder_tells_a_running_run_from_a_killed_one(tmp_path, write
     run = read_run(folder)
     assert isinstance(run, Run)
     assert run.state is state
+
+
+def test_a_finished_run_that_someone_holds_again_is_running(tmp_path, write_run):
+    folder = write_run(tmp_path / "one")
+    (folder / LOCK).write_text(str(os.getpid()))
+    assert read_run(folder).state is RunState.RUNNING
+
+
+def test_a_lock_that_is_a_pipe_is_not_waited_for(tmp_path, write_run):
+    folder = write_run(tmp_path / "one", finished=False)
+    os.mkfifo(folder / LOCK)
+    assert read_run(folder).state is RunState.CUT_SHORT
+
+
+def append(folder, *events):
+    log = EventLog(folder / TRAJECTORY)
+    for event in events:
+        log.append(event)
+    log.close()
+
+
+def said(text):
+    return Said(message=Message(role=Role.ASSISTANT, text=text), cost=Cost(wall_s=1.0))
+
+
+def test_a_turn_that_was_done_anew_is_there_once(tmp_path, write_run):
+    folder = write_run(tmp_path / "one", finished=False)
+    append(folder, said("lost"), Aborted(reason="disk"))
+    assert summarize(read_lines(folder)).aborted == "disk"
+    append(folder, Resumed(turn=1, lost=Cost(usd=2.0)), said("anew"))
+    summary = summarize(read_lines(folder))
+    assert [turn.said for turn in summary.turns] == ["I begin simply.", "anew"]
+    assert (summary.num_resumed, summary.aborted) == (1, None)
+
+
+def test_a_run_begun_again_has_the_turns_since_then(tmp_path, write_run):
+    folder = write_run(tmp_path / "one", finished=False)
+    append(folder, Resumed(turn=0, lost=Cost()), said("anew"))
+    assert [turn.said for turn in summarize(read_lines(folder)).turns] == ["anew"]
+
+
+def test_a_fork_names_its_parent(tmp_path, write_run):
+    folder = write_run(tmp_path / "one")
+    assert read_run(folder).forked is None
+    path = folder / TRAJECTORY
+    first, *rest = path.read_text().splitlines(keepends=True)
+    forked = f'{{"at": "", {to_json(Forked(parent="/runs/zero", turn=3))[1:]}\n'
+    path.write_text("".join((first, forked, *rest)))
+    assert read_run(folder).forked == Forked(parent="/runs/zero", turn=3)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +174,15 @@ def test_a_line_without_end_does_not_fill_the_memory(tmp_path, write_run, monkey
     assert summary.aborted == "disk"
 
 
+@pytest.mark.parametrize("name", ["candidate", "eager", "compile"])
+def test_a_time_without_a_sample_is_damage(tmp_path, write_run, name):
+    folder = write_run(tmp_path / "one")
+    data = json.loads((folder / VERDICT).read_text())
+    data["verdict"]["timing"][name]["samples_us"] = []
+    (folder / VERDICT).write_text(json.dumps(data))
+    assert isinstance(read_run(folder), BrokenRun)
+
+
 def test_an_enormous_verdict_is_not_read(tmp_path, write_run, monkeypatch):
     monkeypatch.setattr(runs, "MAX_VERDICT_BYTES", 100)
     assert isinstance(read_run(write_run(tmp_path / "one")), BrokenRun)
@@ -132,3 +209,30 @@ def test_a_folder_is_no_verdict(tmp_path, write_run):
     run = read_run(folder)
     assert isinstance(run, Run)
     assert run.outcome is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("Said", '"message": {"role": "assistant", "text": ""}, "cost": {"wall_s": NaN}'),
+        ("Said", '"message": {"role": "assistant", "text": ""}, "cost": {"usd": 1e999, "gpu_s": -1e999}'),
+        ("Said", '"message": {"role": "assistant", "text": ""}, "cost": {"prompt_tokens": 1e999}'),
+        ("TurnEnded", '"number": 1e999, "cost": {}'),
+        ("TurnEnded", '"number": 3, "cost": {"wall_s": "inf"}'),
+        ("Resumed", '"turn": -7, "lost": {"wall_s": NaN}'),
+        ("Resumed", '"turn": 99, "lost": {}'),
+        ("Forked", '"parent": "x", "turn": -3'),
+        ("Judged", '"tool": "final", "digest": "", "verdict": null, "cost": {"wall_s": Infinity}'),
+    ],
+)
+def test_figures_that_are_none_do_not_keep_a_run_from_being_shown(tmp_path, write_run, kind, fields):
+    folder = write_run(tmp_path / "one", finished=False)
+    path = folder / TRAJECTORY
+    line = f'{{"type": "{kind}", {fields}}}'
+    first, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text("".join((first, f"{line}\n", *rest, f"{line}\n")))
+    console = Console(file=io.StringIO())
+    console.print(turns_table(summarize(read_lines(folder)).turns))
+    console.print(*summary_lines(ledger_rows(read_lines(folder))))
+    for part in side_by_side(diff_runs(folder, folder)):
+        console.print(part)

@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from warpsmith import __version__
-from warpsmith.cli import audit, build, doctor, optimize, redteam, runs, verify
+from warpsmith.cli import again, audit, build, doctor, optimize, redteam, runs, verify
 from warpsmith.cli.console import Console
 from warpsmith.cli.errors import HANDLED, report
 from warpsmith.cli.exit_codes import ExitCode, epilog
@@ -29,7 +29,11 @@ app = typer.Typer(
     epilog=epilog(),
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-runs_app = typer.Typer(no_args_is_help=True, help="List earlier runs, or show one.", epilog=epilog())
+runs_app = typer.Typer(
+    no_args_is_help=True,
+    help="List earlier runs, show or compare them, or take one up again.",
+    epilog=epilog(),
+)
 app.add_typer(runs_app, name="runs")
 
 COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]], ...] = (
@@ -41,6 +45,9 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]
     (app, "redteam", redteam.redteam, redteam.EXAMPLES),
     (runs_app, "list", runs.list_, runs.LIST_EXAMPLES),
     (runs_app, "show", runs.show, runs.SHOW_EXAMPLES),
+    (runs_app, "diff", runs.diff, runs.DIFF_EXAMPLES),
+    (runs_app, "resume", again.resume, again.RESUME_EXAMPLES),
+    (runs_app, "fork", again.fork, again.FORK_EXAMPLES),
 )
 for group, name, verb, examples in COMMANDS:
     group.command(name, help=unwrapped(verb.__doc__ or ""), epilog=epilog(examples))(verb)

@@ -22,6 +22,9 @@ CPU_NEEDS = ("torch", "C++ compiler", "sandbox", "build cache")
 CUDA_NEEDS = (*CPU_NEEDS, "GPU", "nvcc", "torch with CUDA")
 
 
+MODEL_PACKAGES = {"openai": "openai", "anthropic": "anthropic", "transformers": "local"}  # -> kind of model
+
+
 class State(StrEnum):
     """How a thing stands."""
 
@@ -158,8 +161,9 @@ def _scratch() -> Check:
 
 
 def _optional_packages() -> Iterator[Check]:
-    install = "pip install 'warpsmith[openai]'"
-    yield _check("openai package", _version("openai"), install, "--policy openai:NAME")
+    for package, kind in MODEL_PACKAGES.items():
+        install = f"pip install 'warpsmith[{kind}]'"
+        yield _check(f"{package} package", _version(package), install, f"--model {kind}:…")
     yield _check("python", platform.python_version(), "", "everything")
 
 

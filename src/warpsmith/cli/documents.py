@@ -1,8 +1,12 @@
-"""What --json says of a verdict, the same in every command."""
+"""What --json says of a verdict and of a run in a list, the same in every command."""
 
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from warpsmith.core import Passed, Provenance, Verdict
+
+if TYPE_CHECKING:
+    from warpsmith.report.listing import Entry
 
 
 def verdict_data(verdict: Verdict | None) -> dict[str, Any]:
@@ -22,3 +26,11 @@ def verdict_data(verdict: Verdict | None) -> dict[str, Any]:
         },
         "verdict": verdict,
     }
+
+
+def entry_data(entry: "Entry") -> dict[str, Any]:
+    """A run in a list; a broken one has a reason and nothing else."""
+    if entry.is_broken:
+        return {"folder": entry.folder, "state": entry.state_text, "reason": entry.reason}
+    data = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name != "reason"}
+    return data | {"is_correct": entry.is_correct}

@@ -1,8 +1,20 @@
 """An episode told in lines, as it happens. Pure: events in, text out."""
 
-from warpsmith.agent.events import Aborted, Built, Busy, Event, Finished, Improved, Judged, Said, Started
+from warpsmith.agent.events import (
+    Aborted,
+    Busy,
+    Compacted,
+    Event,
+    Finished,
+    Forked,
+    Improved,
+    Judged,
+    Resumed,
+    Said,
+    Started,
+)
 from warpsmith.core import Passed, Role, Solution, Timing, Verdict
-from warpsmith.report.figures import seconds_text, speedup_text, timing_text
+from warpsmith.report.figures import seconds_text, speedup_text, timing_text, tokens_text
 from warpsmith.report.plain import one_line
 from warpsmith.report.turns import call_text, counted
 from warpsmith.report.verdicts import evidence_text, verdict_text
@@ -25,20 +37,25 @@ class Narrator:
 
     def tell(self, event: Event) -> str | None:
         """The line that `event` is worth, if any."""
+        line: str | None = None
         match event:
             case Started():
-                return f"{event.task_id} on {event.device}, written by {event.policy}"
+                line = f"{event.task_id} on {event.device}, written by {event.policy}"
             case Said():
-                return self._said(event)
+                line = self._said(event)
             case Judged(tool=tool, verdict=verdict):
-                return f"  {tool}: {judged_text(verdict)}"
-            case Finished(stop=stop, cost=cost):
-                return f"ended ({stop.value}) after {self.num_turns} turns, {seconds_text(cost.wall_s)}"
+                line = f"  {tool}: {judged_text(verdict)}"
+            case Finished():
+                line = self._ended(event)
             case Aborted(reason=reason):
-                return f"broke off: {one_line(reason)}"
-            case Busy() | Improved() | Built():
+                line = f"broke off: {one_line(reason)}"
+            case Forked() | Resumed():
+                self.num_turns, line = event.turn, taken_up_text(event)
+            case Compacted(num_tokens=num_tokens, kept_in=kept_in):
+                line = f"  compacted at {tokens_text(num_tokens)} tokens; what was left out is in {kept_in}"
+            case _:
                 self._remember(event)
-        return None
+        return line
 
     @property
     def status(self) -> str:
@@ -46,12 +63,19 @@ class Narrator:
         turn = f"turn {self.num_turns} · " if self.num_turns else ""
         return f"{turn}{self.doing}{self._best_text()}"
 
-    def _remember(self, event: Busy | Improved | Built) -> None:
+    def _remember(self, event: Event) -> None:
         """What only the status line tells."""
         if isinstance(event, Busy):
             self.doing = WORK.get(event.what, event.what)
         elif isinstance(event, Improved):
             self.best = event.solution
+
+    def _ended(self, event: Finished) -> str:
+        reason = f": {one_line(event.reason, 120)}" if event.reason else ""
+        return (
+            f"ended ({event.stop.value}{reason}) after {event.num_turns} turns, "
+            f"{seconds_text(event.cost.wall_s)}"
+        )
 
     def _said(self, event: Said) -> str | None:
         message = event.message
@@ -67,6 +91,13 @@ class Narrator:
             return ""
         timing = self.best.verdict.timing
         return f" · best so far: {'correct' if timing is None else time_and_ratio(timing)}"
+
+
+def taken_up_text(event: Forked | Resumed) -> str:
+    """Where a run goes on from."""
+    if isinstance(event, Forked):
+        return f"forked from {event.parent} after turn {event.turn}"
+    return f"goes on after turn {event.turn}" if event.turn else "begins again"
 
 
 def judged_text(verdict: Verdict) -> str:

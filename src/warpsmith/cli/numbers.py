@@ -21,23 +21,16 @@ def scale_of(text: str | None) -> float | None:
         ) from error
 
 
-def prices_of(text: str | None, *, is_needed: bool) -> tuple[float, float]:
-    """'2.5/10' as USD for a million prompt and completion tokens; free if there is no text and no need.
-
-    Raises UsageError for anything else, and if a price is needed and there is none: a cap would never bind.
-    """
-    if text is None and not is_needed:
-        return 0.0, 0.0
-    prompt, slash, completion = (text or "").partition("/")
+def price_of(text: str) -> tuple[float, float]:
+    """'2.5/10' as USD for a million prompt and completion tokens. Raises UsageError for anything else."""
+    prompt, slash, completion = text.partition("/")
     try:
         prices = float(prompt), float(completion)
     except ValueError:
         prices = -1.0, -1.0
     if not slash or not all(0.0 <= price < float("inf") for price in prices):
-        found = "it is not given" if text is None else f"not {text!r}"
         raise UsageError(
-            f"--price takes USD for a million prompt and completion tokens, such as 2.5/10 ({found}); "
-            "--max-usd cannot be kept without it"
+            f"--price takes USD for a million prompt and completion tokens, such as 2.5/10, not {text!r}"
         )
     return prices
 

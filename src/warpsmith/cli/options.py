@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 JUDGING = "Where and how it is judged"
-BUDGET = "What it may spend"
 KERNELBENCH = "For KernelBench's own analysis"
 
 TaskArgument = Annotated[
@@ -146,6 +145,13 @@ SampleOption = Annotated[
         min=0,
         help="Which of the problem's answers this is.",
         rich_help_panel=KERNELBENCH,
+    ),
+]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="The run's folder, new or empty. (default: a new one under runs/)"
     ),
 ]
 FolderArgument = Annotated[

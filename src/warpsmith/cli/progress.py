@@ -1,4 +1,4 @@
-"""Shows an episode's progress: lines, and on a terminal a status line below them that moves."""
+"""Shows progress of one episode, or of several at once: lines, and on a terminal a status line below them."""
 
 import time
 from collections.abc import Callable
@@ -18,13 +18,14 @@ REFRESH_HZ = 8.0
 
 
 class Progress:
-    """A listener of the agent's; enter it around the episode."""
+    """A listener of the agent's, and an audience of attempts; enter it around what it listens to."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._clock = clock
         self._begun_s = clock()
         self._narrator = Narrator()
+        self._attempts: dict[int, Narrator] = {}
         self._spinner = Spinner("dots")
         self._live: Live | None = None
 
@@ -52,6 +53,15 @@ class Progress:
         line = self._narrator.tell(event)
         if line is not None:
             self._tell(line)
+
+    def on_attempt(self, attempt: int, event: Event) -> None:
+        """One of several that run side by side: its lines bear its number."""
+        line = self._attempts.setdefault(attempt, Narrator()).tell(event)
+        if line is not None:
+            self._tell(f"[{attempt}] {line}")
+        self._narrator.doing = ", ".join(
+            f"{number}: {narrator.doing}" for number, narrator in sorted(self._attempts.items())
+        )
 
     def _tell(self, line: str) -> None:
         self._console.note(f"{self._elapsed():>6}  {printable(line)}")

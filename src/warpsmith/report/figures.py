@@ -21,6 +21,8 @@ def time_text(time_us: float) -> str:
 
 def seconds_text(seconds: float) -> str:
     """'41 s', '3 min 05 s', '2 h 10 min', as one speaks of a run."""
+    if not math.isfinite(seconds):
+        return f"{seconds:g} s"
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
@@ -36,6 +38,18 @@ def bytes_text(count: int) -> str:
         if count >= scale:
             return f"{_digits(count / scale)} {unit}"
     return f"{count} B"
+
+
+def usd_text(usd: float) -> str:
+    """'0', '0.0042', '1.25', '237': cents matter, their fractions only where there is nothing else."""
+    return "0" if usd == 0 else f"{usd:.2f}" if usd >= 0.1 else f"{usd:.2g}"
+
+
+def tokens_text(count: int) -> str:
+    """'812', '12.3 k', '1.24 M'."""
+    if count < 1000:
+        return str(count)
+    return f"{_digits(count / 1e3)} k" if count < 999_500 else f"{_digits(count / 1e6)} M"
 
 
 def ratio_text(ratio: Ratio) -> str:

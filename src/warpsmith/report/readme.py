@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from warpsmith.agent.record import LOGS, TASK, TRAJECTORY, VERDICT, WORKSPACE
-from warpsmith.core import Candidate, Passed, Provenance, Timing, Verdict
+from warpsmith.agent.runs.ledger import LEDGER
+from warpsmith.agent.runs.record import BLOBS, LOGS, TASK, TRAJECTORY, VERDICT, WORKSPACE
+from warpsmith.core import Candidate, Cost, Passed, Provenance, Timing, Verdict
 from warpsmith.core.candidate import MODULE
 from warpsmith.report.figures import (
     NOTHING,
@@ -14,6 +15,7 @@ from warpsmith.report.figures import (
     speedup_text,
     time_text,
     timing_text,
+    usd_text,
 )
 from warpsmith.report.kernels import kernel_files
 from warpsmith.report.markdown import code, escaped, fenced, quoted, table
@@ -193,8 +195,18 @@ def _again(run: Run) -> Iterator[str]:
             "task digest": run.outcome.task_digest,
             "program digest": run.outcome.candidate_digest or NOTHING,
         }
-        facts |= {"time spent": seconds_text(run.outcome.cost.wall_s)}
+        facts |= _spent(run.outcome.cost)
+    if run.forked is not None:
+        facts |= {"forked from": f"{run.forked.parent}, after turn {run.forked.turn}"}
     yield table(("what", "value"), [(escaped(name), escaped(str(value))) for name, value in facts.items()])
+
+
+def _spent(cost: Cost) -> dict[str, str]:
+    """What was not spent is not named."""
+    facts = {"time spent": seconds_text(cost.wall_s)}
+    if cost.prompt_tokens or cost.completion_tokens:
+        facts["tokens"] = f"{cost.prompt_tokens:,} read, {cost.completion_tokens:,} written"
+    return facts | ({"USD": usd_text(cost.usd)} if cost.usd else {})
 
 
 def _files(*, has_program: bool) -> Iterator[str]:
@@ -207,8 +219,10 @@ def _files(*, has_program: bool) -> Iterator[str]:
         (code(TASK), "the reference, exactly as it was judged"),
         (code(VERDICT), "the verdict with all samples"),
         (code(TRAJECTORY), "every message, tool call and result, a line each"),
+        (code(LEDGER), "what was spent, a line a turn"),
         (code(f"{LOGS}/"), "what compilers and failed programs said"),
         (code(f"{WORKSPACE}/"), "where the policy worked, as it left it"),
+        (code(f"{BLOBS}/"), "its texts after each turn: `warpsmith runs fork` goes on from any of them"),
     ]
     yield "## Files"
     yield table(("file", "what it is"), [*(program if has_program else ()), *record])

@@ -5,17 +5,22 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, get_args
 
-from warpsmith.agent.events import Event, Started
-from warpsmith.agent.record import LOCK, TRAJECTORY, VERDICT, Outcome
-from warpsmith.core import UsageError, Verdict
+from warpsmith.agent.events import Event, Forked, Started
+from warpsmith.agent.runs.record import LOCK, TRAJECTORY, VERDICT, Outcome
+from warpsmith.core import Passed, UsageError, Verdict
 from warpsmith.core.codec import from_data
 
 MARKS = (VERDICT, TRAJECTORY)  # a folder with one of them is a run
+MAX_PID_BYTES = 32
 MAX_VERDICT_BYTES = 64 << 20
 MAX_LINE_CHARACTERS = 8 << 20  # of the trajectory; a longer line is damage
+
+DAMAGE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What JSON of any kind can raise on its way to a noun."""
 
 EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 
@@ -37,6 +42,7 @@ class Run:
     started: Started
     started_at: str
     outcome: Outcome | None
+    forked: Forked | None = None  # from another run
 
     @property
     def verdict(self) -> Verdict | None:
@@ -66,15 +72,39 @@ def list_runs(folder: Path) -> tuple[Run | BrokenRun, ...]:
 
     Raises OSError if the folder cannot be listed.
     """
-    if _is_run(folder):
-        return (read_run(folder),)
-    return tuple(read_run(path) for path in sorted(folder.iterdir()) if _is_run(path))
+    return (read_run(folder),) if is_run(folder) else tuple(map(read_run, run_folders(folder)))
+
+
+def run_folders(place: Path) -> tuple[Path, ...]:
+    """The runs directly in `place`, by name. Raises OSError if it cannot be listed."""
+    return tuple(sorted(filter(is_run, place.iterdir())))
+
+
+def is_run(folder: Path) -> bool:
+    """Whether `folder` holds a file that only a run has."""
+    try:
+        return any((folder / mark).is_file() for mark in MARKS)
+    except OSError:
+        return False
+
+
+def is_held(folder: Path) -> bool:
+    """Whether the process that holds the folder is alive; a killed one leaves its lock file behind."""
+    lock = folder / LOCK
+    try:
+        holder = _holder(lock) if lock.is_file() else 0
+        os.kill(holder, 0)
+    except PermissionError:
+        return True  # alive, and someone else's
+    except (OSError, ValueError, OverflowError):
+        return False
+    return holder > 0  # other numbers mean groups of processes
 
 
 def read_run(folder: Path) -> Run | BrokenRun:
     """The run in `folder`, or what is wrong with it."""
     try:
-        first = next(read_lines(folder), None)
+        first, second = (*islice(read_lines(folder), 2), None, None)[:2]
         outcome = _read_outcome(folder / VERDICT)
     except OSError as error:
         return BrokenRun(folder=folder, reason=f"{error.filename or folder}: {error.strerror or error}")
@@ -82,8 +112,14 @@ def read_run(folder: Path) -> Run | BrokenRun:
         return BrokenRun(folder=folder, reason=str(error))
     if first is None or not isinstance(first.event, Started):
         return BrokenRun(folder=folder, reason=f"{TRAJECTORY} does not begin with the start of a run")
-    state = RunState.FINISHED if outcome is not None and outcome.is_final else _unfinished(folder)
-    return Run(folder=folder, state=state, started=first.event, started_at=first.at, outcome=outcome)
+    return Run(
+        folder=folder,
+        state=_state(folder, outcome),
+        started=first.event,
+        started_at=first.at,
+        outcome=outcome,
+        forked=second.event if second is not None and isinstance(second.event, Forked) else None,
+    )
 
 
 def read_lines(folder: Path) -> Iterator[Line]:
@@ -97,22 +133,17 @@ def read_lines(folder: Path) -> Iterator[Line]:
                 yield _line(number, text)
 
 
-def _is_run(folder: Path) -> bool:
-    try:
-        return any((folder / mark).is_file() for mark in MARKS)
-    except OSError:
-        return False
+def _state(folder: Path, outcome: Outcome | None) -> RunState:
+    """A run that is held again after its end has been resumed."""
+    if is_held(folder):
+        return RunState.RUNNING
+    is_finished = outcome is not None and outcome.is_final
+    return RunState.FINISHED if is_finished else RunState.CUT_SHORT
 
 
-def _unfinished(folder: Path) -> RunState:
-    """Running if the process that holds the folder is alive; a killed one leaves its lock file behind."""
-    try:
-        os.kill(int((folder / LOCK).read_text()), 0)
-    except PermissionError:
-        return RunState.RUNNING  # alive, and someone else's
-    except (OSError, ValueError, OverflowError):
-        return RunState.CUT_SHORT
-    return RunState.RUNNING
+def _holder(lock: Path) -> int:
+    with lock.open("rb") as file:
+        return int(file.read(MAX_PID_BYTES))
 
 
 def _read_outcome(path: Path) -> Outcome | None:
@@ -122,9 +153,14 @@ def _read_outcome(path: Path) -> Outcome | None:
     if path.stat().st_size > MAX_VERDICT_BYTES:
         raise UsageError(f"{VERDICT} is larger than a verdict can be")
     try:
-        return from_data(Outcome, json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        outcome = from_data(Outcome, json.loads(path.read_text(encoding="utf-8")))
+    except DAMAGE as error:
         raise UsageError(f"{VERDICT} is damaged: {type(error).__name__}: {error}") from error
+    timing = outcome.verdict.timing if isinstance(outcome.verdict, Passed) else None
+    series = () if timing is None else (timing.candidate, timing.eager, timing.compile)
+    if any(one is not None and not one.samples_us for one in series):
+        raise UsageError(f"{VERDICT} is damaged: it gives a time without a sample")
+    return outcome
 
 
 def _bounded_lines(file: IO[str]) -> Iterator[str]:
@@ -139,7 +175,7 @@ def _line(number: int, text: str) -> Line:
     try:
         data = json.loads(text)
         return Line(number=number, at=str(data.get("at", "")), event=_event(data))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except DAMAGE:
         return Line(number=number, at="", event=None)
 
 

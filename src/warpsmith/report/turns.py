@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from warpsmith.agent.events import Aborted, Event, Judged, Said
+from warpsmith.agent.events import Aborted, Event, Judged, Resumed, Said
 from warpsmith.core import Cost, Role, ToolCall, Verdict
 from warpsmith.report.plain import one_line
 from warpsmith.report.runs import Line
 
+NO_TOOL = ("final", "fork")  # verdicts that no turn asked for
 MAX_SAID = 400  # characters kept of what was said
 
 
@@ -28,24 +29,30 @@ class TrajectorySummary:
 
     turns: tuple[TurnSummary, ...]
     num_damaged_lines: int
+    num_resumed: int  # how often it was taken up again; turns that were done anew are here once
     aborted: str | None  # the failure of ours that it broke off for
 
 
 def summarize(lines: Iterable[Line]) -> TrajectorySummary:
     """Damaged lines are counted and passed over."""
     turns: list[TurnSummary] = []
-    num_damaged, aborted = 0, None
+    num_damaged, num_resumed, aborted = 0, 0, None
     for line in lines:
         event = line.event
         if event is None:
             num_damaged += 1
         elif isinstance(event, Aborted):
             aborted = event.reason
+        elif isinstance(event, Resumed):
+            num_resumed, aborted = num_resumed + 1, None
+            del turns[event.turn :]
         elif isinstance(event, Said) and event.message.role is Role.ASSISTANT:
             turns.append(_begun(event))
         elif turns:
             turns[-1] = _continued(turns[-1], event)
-    return TrajectorySummary(turns=tuple(turns), num_damaged_lines=num_damaged, aborted=aborted)
+    return TrajectorySummary(
+        turns=tuple(turns), num_damaged_lines=num_damaged, num_resumed=num_resumed, aborted=aborted
+    )
 
 
 def call_text(call: ToolCall) -> str:
@@ -70,6 +77,6 @@ def _begun(event: Said) -> TurnSummary:
 def _continued(turn: TurnSummary, event: Event) -> TurnSummary:
     if isinstance(event, Said):
         return replace(turn, cost=turn.cost + event.cost)
-    if isinstance(event, Judged) and event.tool != "final":
+    if isinstance(event, Judged) and event.tool not in NO_TOOL:
         return replace(turn, verdict=event.verdict)
     return turn
