@@ -6,10 +6,11 @@ from warpsmith.tasks.file import FileSource
 from warpsmith.tasks.judging import judged_as
 from warpsmith.tasks.module import ModuleSource
 from warpsmith.tasks.scale import checked_scale
+from warpsmith.tasks.store.source import StoreSource
 
 __all__ = ["CPU_SCALE", "SOURCES", "Request", "TaskSource", "judged_as", "load_task"]
 
-SOURCES: dict[str, TaskSource] = {"module": ModuleSource(), "file": FileSource()}
+SOURCES: dict[str, TaskSource] = {"store": StoreSource(), "module": ModuleSource(), "file": FileSource()}
 
 
 def load_task(
@@ -20,7 +21,8 @@ def load_task(
     scale: float | None = None,
     device_kind: str = "cuda",
 ) -> Task:
-    """The task that `spec` names: a file in KernelBench's format, or `package.module:Class` with `inputs`.
+    """The task that `spec` names: a file in KernelBench's format, `package.module:Class` with `inputs`, or
+    `STORE.parquet:ID`.
 
     `scale` replaces the file's top-level SCALE. Nothing of the task is executed: the judge finds out what a
     reference really does. Raises UsageError for what does not exist, TaskError for what cannot be judged.

@@ -1,0 +1,1 @@
+"""New tasks: operators are crawled, composed into layers, filtered, held against benchmarks, and stored."""
