@@ -27,6 +27,12 @@ VERBS = (
     "runs diff",
     "runs resume",
     "runs fork",
+    "synth crawl",
+    "synth compose",
+    "synth filter",
+    "synth decontaminate",
+    "tasks import",
+    "tasks export",
 )
 
 

@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from warpsmith import __version__
-from warpsmith.cli import again, audit, build, doctor, optimize, redteam, runs, verify
+from warpsmith.cli import again, audit, build, doctor, optimize, redteam, runs, synth, tasks, verify
 from warpsmith.cli.console import Console
 from warpsmith.cli.errors import HANDLED, report
 from warpsmith.cli.exit_codes import ExitCode, epilog
@@ -35,6 +35,12 @@ runs_app = typer.Typer(
     epilog=epilog(),
 )
 app.add_typer(runs_app, name="runs")
+synth_app = typer.Typer(
+    no_args_is_help=True, help="Make tasks: crawl, compose, filter, decontaminate.", epilog=epilog()
+)
+app.add_typer(synth_app, name="synth")
+tasks_app = typer.Typer(no_args_is_help=True, help="Read and write sets of tasks.", epilog=epilog())
+app.add_typer(tasks_app, name="tasks")
 
 COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]], ...] = (
     (app, "optimize", optimize.optimize, optimize.EXAMPLES),
@@ -48,6 +54,12 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]
     (runs_app, "diff", runs.diff, runs.DIFF_EXAMPLES),
     (runs_app, "resume", again.resume, again.RESUME_EXAMPLES),
     (runs_app, "fork", again.fork, again.FORK_EXAMPLES),
+    (synth_app, "crawl", synth.crawl, synth.CRAWL_EXAMPLES),
+    (synth_app, "compose", synth.compose, synth.COMPOSE_EXAMPLES),
+    (synth_app, "filter", synth.filter_, synth.FILTER_EXAMPLES),
+    (synth_app, "decontaminate", synth.decontaminate, synth.DECONTAMINATE_EXAMPLES),
+    (tasks_app, "import", tasks.import_, tasks.IMPORT_EXAMPLES),
+    (tasks_app, "export", tasks.export, tasks.EXPORT_EXAMPLES),
 )
 for group, name, verb, examples in COMMANDS:
     group.command(name, help=unwrapped(verb.__doc__ or ""), epilog=epilog(examples))(verb)
