@@ -23,6 +23,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    skipped = [report for report in terminalreporter.stats.get("skipped", ()) if "gpu" in report.keywords]
+    # A module that was skipped as a whole has a report of another kind, without keywords.
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", ())
+        if "gpu" in getattr(report, "keywords", ())
+    ]
     if skipped:
         terminalreporter.write_line(f"{len(skipped)} tests need an NVIDIA GPU; run them with: make gpu")
