@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path, PurePath
 
 from warpsmith.agent.workspace.beneath import NoFile, TooLarge, read_bytes, remove_tree
-from warpsmith.agent.workspace.program import entries_below
 from warpsmith.agent.workspace.folder import KERNELS, OUR_FAULT, PROTECTED
+from warpsmith.agent.workspace.program import entries_below
 from warpsmith.core import InfraError, UsageError
 from warpsmith.core.candidate import MODULE
 
