@@ -71,10 +71,6 @@ class Estimate:
     upper_capped: Case
 
     @property
-    def has_price(self) -> bool:
-        return all(model.price is not None for model in self.models)
-
-    @property
     def warning(self) -> str | None:
         """That the caps end the run before much can come of it."""
         if not any(model.reads_tokens for model in self.models):

@@ -46,7 +46,6 @@ from warpsmith.core import (
     Verdict,
 )
 from warpsmith.policy import Policy, PolicyConfig, Price
-from warpsmith.policy.prices import price_for
 
 T = TypeVar("T")
 
@@ -66,13 +65,12 @@ class Setting:
     blobs: Blobs | None = None  # where the workspace is kept at the end of each turn; None: nowhere
     interrupt: Interrupt | None = None  # one that others heed as well; None: its own
     device: str = ""  # its name, for a policy that takes over on another one
-    policy: str = ""  # what the policy was made from ...
-    policy_config: PolicyConfig = field(default_factory=PolicyConfig)  # ... and with
+    policy_config: PolicyConfig = field(default_factory=PolicyConfig)  # what the policy was made with
 
     @property
     def price(self) -> Price:
         """Of what the policy reads and writes; nothing where it is not known."""
-        return price_for(self.policy_config, self.policy.partition(":")[2]) or FREE
+        return self.policy_config.price or FREE
 
 
 class _Unreachable(Exception):

@@ -182,7 +182,6 @@ def setting_of(
         blobs=record.blobs,
         interrupt=shared.interrupt,
         device=bench.device.name,
-        policy=config.policy,
         policy_config=config.policy_config,
     )
 

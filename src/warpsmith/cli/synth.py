@@ -1,6 +1,6 @@
 """`warpsmith synth`: new tasks by the thousand, in one folder; each step reads what the last one left."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,7 @@ from warpsmith.core import UsageError
 if TYPE_CHECKING:
     from warpsmith.core import Task
     from warpsmith.tasks.store import About
-    from warpsmith.tasks.synth.base import Made
+    from warpsmith.tasks.synth.base import Curriculum, Made
     from warpsmith.tasks.synth.compose import Ask, Recipe
     from warpsmith.tasks.synth.filters import Event, Funnel
     from warpsmith.tasks.synth.seeds import Operator
@@ -270,7 +270,7 @@ def _ask(model: str, base_url: str | None) -> "Ask":
     return ask
 
 
-def _curriculum(name: str | None) -> Any:
+def _curriculum(name: str | None) -> "Curriculum | None":
     from warpsmith.tasks.synth.base import Curriculum
 
     if name is None:
@@ -294,7 +294,7 @@ def _kept(rows: "list[Made]", funnel: "Funnel") -> "Iterator[Made]":
             yield replace(row, facts={**row.facts, **facts_as_text(facts[row.task.digest])})
 
 
-def _teller(console: Console) -> Any:
+def _teller(console: Console) -> "Callable[[Event], None]":
     from warpsmith.tasks.synth.filters import Decided, Rejected
 
     def tell(event: "Event") -> None:
@@ -308,23 +308,14 @@ def _teller(console: Console) -> Any:
 def _funnel_data(funnel: "Funnel") -> dict[str, Any]:
     return {
         "num_kept": len(funnel.kept),
-        "num_undecided": len(funnel.undecided),
         "num_repeated": funnel.num_repeated,
         "num_resumed": funnel.num_resumed,
         "wall_s": funnel.wall_s,
         "by_reason": {reason.value: count for reason, count in funnel.by_reason.items()},
         "remaining": {stage.value: count for stage, count in funnel.remaining.items()},
         "suspicious": dict(funnel.by_suspicion),
-        "rejected": [
-            {
-                "task_id": outcome.task_id,
-                "digest": outcome.digest,
-                "stage": outcome.stage,
-                "reason": outcome.reason,
-                "evidence": outcome.evidence,
-            }
-            for outcome in funnel.rejected
-        ],
+        "rejected": funnel.rejected,
+        "undecided": funnel.undecided,
     }
 
 

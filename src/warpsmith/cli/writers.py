@@ -84,6 +84,7 @@ def writer_of(spec: str, config: "PolicyConfig", prices: Prices, *, needs_price:
     if given is not None:
         config = replace(config, price=Price(prompt_usd=given[0], completion_usd=given[1], source="given"))
     price = price_for(config, _name(spec)) if _kind(spec) in CHARGING else None
+    config = replace(config, price=price)
     writer = Writer(spec=spec, config=config, price=price, is_given=given is not None)
     if needs_price and writer.charges and price is None:
         raise UsageError(

@@ -60,10 +60,6 @@ class Baselines:
             with suppress(OSError):
                 _write(folder / f"{key}.json", to_json(baseline, indent=1))
 
-    def forget(self, key: str) -> None:
-        """It does not hold any more; what is in the folder is replaced once it is measured again."""
-        self.known.pop(key, None)
-
 
 def keeping_baselines(config: JudgeConfig, folder: Path) -> JudgeConfig:
     """A config whose baselines outlive the process, in `folder`."""

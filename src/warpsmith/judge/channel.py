@@ -40,7 +40,7 @@ def serve(call: type[C], reply: Callable[[C], object]) -> None:
 
 
 def _stay_awake(descriptor: int) -> None:
-    """Wait for the next request without sleeping: on a virtual machine waking up takes up to 0.3 ms."""
+    """Wait for the next request without sleeping: waking up takes a time that scatters."""
     poller, deadline = select.poll(), time.monotonic() + AWAKE_S
     poller.register(descriptor, select.POLLIN)
     while not poller.poll(0) and time.monotonic() < deadline:

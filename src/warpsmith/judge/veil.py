@@ -1,8 +1,8 @@
 """What hides input sets that lie in memory which a guest can read, until the guest is to compute on them.
 
 The bytes of each tensor are combined by exclusive or with a stream of random bits that a key gives. Whoever
-has the key turns them back where they lie, which is as fast as copying them; whoever has not could as well
-have noise. So nothing can be computed from a set before its key has come, though the set itself has.
+has the key turns them back where they lie, in a few passes over them; whoever has not could as well have
+noise. So nothing can be computed from a set before its key has come, though the set itself has.
 """
 
 import torch

@@ -67,14 +67,6 @@ class Line:
     event: Event | None
 
 
-def list_runs(folder: Path) -> tuple[Run | BrokenRun, ...]:
-    """`folder` itself if it is a run, else the runs directly in it, by name.
-
-    Raises OSError if the folder cannot be listed.
-    """
-    return (read_run(folder),) if is_run(folder) else tuple(map(read_run, run_folders(folder)))
-
-
 def run_folders(place: Path) -> tuple[Path, ...]:
     """The runs directly in `place`, by name. Raises OSError if it cannot be listed."""
     return tuple(sorted(filter(is_run, place.iterdir())))

@@ -43,7 +43,6 @@ SCRATCH_BYTES = 4 << 30  # of /tmp and of /dev/shm, which are memory, where memo
 TASKS_A_PROCESS = 8  # the engine counts threads; it is the backstop, the supervisor counts processes
 MEMORY_SLACK = 4.0  # likewise; were it close, the kernel would kill first, and nobody could say why
 START_S = 60.0
-REMOVE_S = 30.0
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 INSTALL = "pip install 'warpsmith[docker]'"
 # What stands in an empty image because the plan mounts nothing there.

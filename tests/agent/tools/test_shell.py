@@ -42,7 +42,9 @@ def test_a_protected_file_survives_the_shell(any_bench, command):
 @pytest.mark.parametrize("in_background", [False, True])
 def test_the_policy_is_told_that_a_protected_file_was_put_back(bench, in_background):
     """In a sandbox where it can be changed at all."""
-    text = bench.say("bash", command="echo changed > model.py; rm SKILL.md", background=in_background)
+    later = "sleep 1;" if in_background else ""  # not before the call that starts it is answered
+    command = f"{later} echo changed > model.py; rm SKILL.md"
+    text = bench.say("bash", command=command, background=in_background)
     if in_background:
         text = bench.say("bash_output", job="job-1", wait_s=20)
     assert text.endswith(

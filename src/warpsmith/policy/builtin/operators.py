@@ -175,12 +175,6 @@ class Term:
     ctype: str
 
 
-def number_term(value: Number) -> Term:
-    """A number of the program; floats are written for `float` and widened by `cast`."""
-    ctype = "bool" if isinstance(value, bool) else "long long" if isinstance(value, int) else "float"
-    return Term(text=literal(value, ctype), ctype=ctype)
-
-
 def literal(value: Number, ctype: str) -> str:
     """`value` as a C constant of type `ctype`."""
     if ctype == "bool":
