@@ -23,37 +23,63 @@ TENSORS = {
 @pytest.mark.parametrize("name", sorted(TENSORS))
 def test_it_hides_and_gives_back(name):
     tensor = TENSORS[name].clone(memory_format=torch.preserve_format)
-    before, veil = tensor.clone(), Veil("cpu")
-    veil.turn([tensor], 17)
+    before = tensor.clone()
+    Veil([[tensor]], "cpu").turn(17)
     if tensor.numel() > 8:
         assert not torch.equal(tensor, before)
-    Veil("cpu").turn([tensor], 17)
+    Veil([[tensor]], "cpu").turn(17)
     assert torch.equal(tensor, before)
 
 
 def test_another_key_gives_nothing_back():
     tensor = torch.ones(1000)
-    Veil("cpu").turn([tensor], 1)
-    Veil("cpu").turn([tensor], 2)
+    Veil([[tensor]], "cpu").turn(1)
+    Veil([[tensor]], "cpu").turn(2)
     assert (tensor == 1.0).sum() == 0
 
 
 def test_the_same_numbers_look_different_in_each_set():
-    one, other, veil = torch.ones(1000), torch.ones(1000), Veil("cpu")
-    veil.turn([one], 1)
-    veil.turn([other], 2)
+    one, other = torch.ones(1000), torch.ones(1000)
+    Veil([[one], [other]], "cpu").turn(1)
     assert (one.view(torch.int32) == other.view(torch.int32)).sum() == 0
 
 
 def test_a_part_leaves_its_neighbours_alone():
     whole = torch.arange(100.0)
-    Veil("cpu").turn([whole[10:20]], 1)
+    Veil([[whole[10:20]]], "cpu").turn(1)
     assert torch.equal(whole[:10], torch.arange(10.0))
     assert torch.equal(whole[20:], torch.arange(20.0, 100.0))
 
 
 def test_every_bit_is_hidden():
     zeros = torch.zeros(4096, dtype=torch.int64)
-    Veil("cpu").turn([zeros], 3)
+    Veil([[zeros]], "cpu").turn(3)
     share = torch.stack([(zeros >> bit & 1).double().mean() for bit in range(64)])
     assert ((share - 0.5).abs() < 0.05).all()
+
+
+@pytest.mark.parametrize("name", sorted(TENSORS))
+def test_what_is_copied_is_veiled_from_the_beginning(name):
+    source = TENSORS[name]
+    target = torch.zeros(source.shape, dtype=source.dtype)
+    Veil([[target]], "cpu", sources=[[source]]).turn(5)
+    if source.numel() > 8:
+        assert not torch.equal(target, source)
+    Veil([[target]], "cpu").turn(5)
+    assert torch.equal(target, source)
+
+
+def test_sets_that_are_turned_together_are_those_that_were_veiled_one_by_one():
+    sets = [[torch.arange(100.0)], [torch.arange(33), torch.ones(7, dtype=torch.uint8)]]
+    before = [[tensor.clone() for tensor in one] for one in sets]
+    for index, one in enumerate(sets):
+        Veil([one], "cpu").turn(9 + index)
+    Veil(sets, "cpu").turn(9)
+    for one, other in zip(sets, before, strict=True):
+        assert all(map(torch.equal, one, other))
+
+
+def test_pretending_changes_nothing():
+    tensor = torch.arange(100.0)
+    Veil([[tensor]], "cpu", pretends=True).turn(1)
+    assert torch.equal(tensor, torch.arange(100.0))

@@ -27,13 +27,13 @@ class ClockConfig:
     """How a program is timed on a GPU.
 
     With these figures a verdict on a short kernel holds the GPU for about half a second: 11 rounds of two
-    programs, each some 18 calls of 0.5 ms, what is around a call included, and as long again to prepare them.
+    programs, each some 18 calls of 0.65 ms, what is around a call included, and as long again to prepare them.
     """
 
     rounds: int = 11  # each holds one measurement of every program, in random order
     max_rounds: int = 44  # where these do not settle it
-    round_ms: float = 9.0  # a measurement repeats the call for about this long, with all around it ...
-    idle_us: float = 400.0  # what is around it takes about this on an H200
+    round_ms: float = 12.5  # a measurement repeats the call for about this long, with all around it ...
+    idle_us: float = 550.0  # what is around it takes about this on an H200
     min_calls: int = 3
     max_calls: int = 32  # ... within these bounds
     min_timed_ms: float = 3.0  # the candidate's calls together; fewer say nothing of a drifting clock

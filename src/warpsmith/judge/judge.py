@@ -3,6 +3,7 @@
 import secrets
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +12,7 @@ from warpsmith.core import Candidate, InfraError, Passed, Task, TaskError, Verdi
 from warpsmith.device.base import Device
 from warpsmith.device.lease import Meter, lease
 from warpsmith.judge import controls, gates
+from warpsmith.judge.appeal import twice_refused
 from warpsmith.judge.baselines import driver_version
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.gates import Gate, rules, sanitizer, shapes, symbols
@@ -99,7 +101,8 @@ class Judge:
 
     def measure(self, candidate: Candidate) -> Verdict:
         """The same, and how fast it is. On a GPU it waits until nobody else uses that GPU for this."""
-        return self._judged(candidate, gates.SPEED)
+        look = partial(self._judged, candidate, gates.SPEED)
+        return twice_refused(look) if self.device.kind == "cuda" else look()
 
     def check_controls(self) -> tuple[controls.Controlled, ...]:
         """Answers whose verdict is known, judged. Raises InfraError if the judge is blind on this task."""

@@ -46,6 +46,7 @@ from warpsmith.judge.protocol import (
 )
 from warpsmith.judge.throttle import Throttle
 from warpsmith.judge.trial import Trial
+from warpsmith.judge.waiting import waits_itself
 
 SEED_BITS = 48
 KEY_BITS = 62
@@ -132,7 +133,10 @@ class Rounds:
                 continue
             claim_us = median(item.claim_us for item in rounds)
             host_us = claim_us + median(item.host_us - item.claim_us for item in rounds)
-            explained_us = resolution_us(self._pace.num_calls, self._clock, waits=waits)
+            # A program that waits itself leaves the stream idle after each call, as if it were waited for.
+            explained_us = resolution_us(
+                self._pace.num_calls, self._clock, waits=waits or waits_itself(self._trial.candidate)
+            )
             if not agrees(claim_us, host_us, explained_us, self._clock):
                 return Implausible(
                     message=f"the program's clock says {claim_us:.1f} us a call, the judge's own "
@@ -142,14 +146,17 @@ class Rounds:
         return None
 
     def _unlike(self) -> Implausible | None:
-        """Whether the guest claims another time for calls that are waited for."""
+        """Whether the guest claims more for calls that are waited for, as work that is then seen would be.
+
+        Less is no lie that wins anything: a program that is long to launch has more time for it there.
+        """
         waited, free = (
-            sorted(item.claim_us for item in self.good if item.waits is waits) for waits in (True, False)
+            [item.claim_us for item in self.good if item.waits is waits] for waits in (True, False)
         )
         if not (waited and free):
             return None
-        apart_us = (free[-1], waited[0]) if free[-1] < waited[0] else (waited[-1], free[0])
-        if apart_us[0] >= apart_us[1] or agrees(*apart_us, self._clock.agree_us, self._clock):
+        most_us, least_us = max(free), min(waited)
+        if least_us <= most_us or agrees(least_us, most_us, self._clock.agree_us, self._clock):
             return None
         return Implausible(
             message=f"the program's clock says {median(free):.1f} us a call, and {median(waited):.1f} us "

@@ -12,7 +12,8 @@ that does not wait would have run beside the flush, unseen by any clock, but has
 
 A batch ends with a wait for the whole device. Some batches wait after each call as well, so that no work runs
 on, unseen, into the next call's flush. That wait costs the host's clock its precision: on an H200 what is
-around a call scatters by 5 us with it and by 1 us without.
+around a call scatters by 5 us with it and by 1 us without. Nothing is launched ahead then, so that the
+stream is kept busy for longer.
 
 What is called here was looked up before a candidate's code was imported, so that it cannot be exchanged by
 name. That makes cheating harder, not impossible; the host's clock is what decides (`rounds`).
@@ -31,7 +32,8 @@ from warpsmith.judge.tensorfile import leaves
 from warpsmith.judge.veil import Veil, flat
 
 NUM_LATE: Final = 64  # elements of one input; few, so that the cache stays cold
-NUM_BUSY: Final = 8  # writes of the buffer beforehand: on an H200 0.3 ms, more than most take to launch
+NUM_BUSY: Final = 12  # writes of the buffer beforehand: on an H200 0.45 ms, more than most take to launch
+WAITS_TIMES: Final = 2  # as many where each call is waited for: nothing is launched ahead there
 NUM_UNVEILING: Final = 2  # the same for each tensor that is unveiled
 
 Call = Callable[[list[Any]], object]
@@ -50,10 +52,10 @@ class Stopwatch:
     """Times calls on the current CUDA device. If it `pretends`, no set is veiled: unveiling changes none."""
 
     def __init__(self, flush_bytes: int, device: str = "cuda", *, pretends: bool = False) -> None:
-        veil = Veil(device)
-        self._unveil = veil.pretend if pretends else veil.turn
+        self._device = device
+        self._pretends = pretends
         self._flushed = torch.empty(max(flush_bytes // 4, 1), dtype=torch.int32, device=device)
-        self._late = _Late(())
+        self._place(())
 
     def wait(self) -> None:
         """Until all that was started is over."""
@@ -90,20 +92,20 @@ class Stopwatch:
         """
         stream = _current_stream()
         events = [(_Event(enable_timing=True), _Event(enable_timing=True)) for _ in range(num_calls)]
-        if self._late.sets is not sets:
-            self._late = _Late(sets)
+        if self._sets is not sets:
+            self._place(sets)
         late = self._late
         late.choose()
         outputs: list[object] = []
+        num_busy = NUM_BUSY * (WAITS_TIMES if waits else 1)
         self._flushed.fill_(0)  # wakes the GPU for this process
         _wait()
         if key is not None:
-            self._keep_busy(NUM_UNVEILING * sum(1 for _ in leaves(list(sets))))
-            for index, inputs in enumerate(sets):
-                self._unveil(inputs, key + index)
+            self._keep_busy(NUM_UNVEILING * self._veil.num_tensors)
+            self._veil.turn(key)
         for index, (start, end) in enumerate(events):
             inputs = sets[index % len(sets)]
-            self._keep_busy(NUM_BUSY)
+            self._keep_busy(num_busy)
             late.hide(index % len(sets))
             self._flushed.fill_(index)
             late.put_back(index % len(sets))
@@ -116,6 +118,12 @@ class Stopwatch:
         for pointer in _pointers(outputs):
             assert pointer >= 0
         return [1e3 * _elapsed_ms(start, end) for start, end in events], outputs
+
+    def _place(self, sets: Sequence[list[Any]]) -> None:
+        """Look up all that can be of new sets; an empty run does it ahead of a timed one."""
+        self._sets = sets
+        self._late = _Late(sets)
+        self._veil = Veil(sets, self._device, pretends=self._pretends)
 
     def _keep_busy(self, num_writes: int) -> None:
         """Give the GPU more to do than the CPU needs to launch what follows: else launching is timed."""
@@ -130,7 +138,6 @@ class _Late:
     """
 
     def __init__(self, sets: Sequence[list[Any]]) -> None:
-        self.sets = sets
         first = list(leaves(sets[0])) if sets else []
         weights: list[int] = [tensor.numel() * (2 if tensor.is_floating_point() else 1) for tensor in first]
         heaviest = max(weights, default=0)

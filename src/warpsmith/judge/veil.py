@@ -5,6 +5,9 @@ has the key turns them back where they lie, in a few passes over them; whoever h
 noise. So nothing can be computed from a set before its key has come, though the set itself has.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 import torch
 
 from warpsmith.judge.tensorfile import leaves
@@ -12,53 +15,67 @@ from warpsmith.judge.tensorfile import leaves
 WORD_BYTES = 8
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Memory of one dtype: words of 8 bytes, or the bytes that are left."""
+
+    source: torch.Tensor
+    bits: torch.Tensor
+    target: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tensor:
+    """The random words that one tensor needs, and what they cover."""
+
+    words: torch.Tensor
+    parts: tuple[_Part, ...]
+
+
 class Veil:
-    """Lays a veil over tensors, and takes it off: both are the same operation."""
+    """Lays a veil over sets of tensors, and takes it off: both are the same operation.
 
-    def __init__(self, device: str = "cuda") -> None:
+    All that can be looked up is looked up at construction: turning takes one launch for a tensor's random
+    bits and one or two to cover it, so that a GPU which is kept busy meanwhile never waits for the CPU. With
+    `sources` each set receives what lies in its source, veiled; it lies there in no other form at any time.
+    A veil that `pretends` covers with zeros: it works as much, on the same tensors, and changes nothing.
+    """
+
+    def __init__(
+        self,
+        sets: Sequence[object],
+        device: str = "cuda",
+        *,
+        sources: Sequence[object] | None = None,
+        pretends: bool = False,
+    ) -> None:
         self._generator = torch.Generator(device=device)
-        self._stream = torch.empty(0, dtype=torch.int64, device=device)
-        self._unread = torch.empty(0, dtype=torch.uint8, device=device)
+        pairs = [
+            list(zip(leaves(source), leaves(target), strict=True))
+            for source, target in zip(sets if sources is None else sources, sets, strict=True)
+        ]
+        memories = [
+            [(_laid(source, target), flat(target).view(torch.uint8)) for source, target in pair]
+            for pair in pairs
+        ]
+        most = max((len(target) for memory in memories for _, target in memory), default=0)
+        stream = torch.empty(most // WORD_BYTES + 1, dtype=torch.int64, device=device)
+        bits = torch.zeros_like(stream) if pretends else stream
+        self._sets = [[_tensor(*memory, stream, bits) for memory in one] for one in memories]
 
-    def turn(self, tree: object, key: int) -> None:
-        """Every tensor of `tree`, in place; on the current stream."""
-        self._generator.manual_seed(key)
-        for tensor in leaves(tree):
-            self._cover(flat(tensor).view(torch.uint8))
+    @property
+    def num_tensors(self) -> int:
+        """Of all sets together."""
+        return sum(map(len, self._sets))
 
-    def copy(self, source: object, target: object, key: int) -> None:
-        """What `source` holds into `target`, veiled; it lies there in no other form at any time."""
-        self._generator.manual_seed(key)
-        for one, other in zip(leaves(source), leaves(target), strict=True):
-            laid = one if one.stride() == other.stride() else torch.empty_like(other).copy_(one)
-            self._cover(flat(other).view(torch.uint8), flat(laid).view(torch.uint8))
-
-    def pretend(self, tree: object, key: int) -> None:
-        """As much work as for a dense copy of every tensor; it changes nothing."""
-        self._generator.manual_seed(key)
-        for tensor in leaves(tree):
-            num_bytes = tensor.numel() * tensor.element_size()
-            if len(self._unread) < num_bytes:
-                self._unread = torch.zeros(num_bytes, dtype=torch.uint8, device=self._stream.device)
-            self._cover(self._unread[:num_bytes])
-
-    def _cover(self, memory: torch.Tensor, source: torch.Tensor | None = None) -> None:
-        """Bytes combined with the stream's next: in place, or what lies in `source`."""
-        num_words, num_rest = divmod(len(memory), WORD_BYTES)
-        if len(self._stream) <= num_words:
-            self._stream = self._stream.new_empty(num_words + 1)
-        bits = self._stream[: num_words + bool(num_rest)]
-        bits.random_(-(2**63), None, generator=self._generator)
-        source = memory if source is None else source
-        if _is_aligned(memory) and _is_aligned(source):
-            words = slice(0, num_words * WORD_BYTES)
-            torch.bitwise_xor(
-                source[words].view(torch.int64), bits[:num_words], out=memory[words].view(torch.int64)
-            )
-            rest = slice(num_words * WORD_BYTES, len(memory))
-        else:
-            rest = slice(0, len(memory))
-        torch.bitwise_xor(source[rest], bits.view(torch.uint8)[rest], out=memory[rest])
+    def turn(self, key: int) -> None:
+        """Every tensor, in place, on the current stream: the first set with `key`, the next with the next."""
+        for index, tensors in enumerate(self._sets):
+            self._generator.manual_seed(key + index)
+            for tensor in tensors:
+                tensor.words.random_(-(2**63), None, generator=self._generator)
+                for part in tensor.parts:
+                    torch.bitwise_xor(part.source, part.bits, out=part.target)
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -66,6 +83,33 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
     tensor = tensor.detach()
     room = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
     return tensor.as_strided((min(tensor.numel(), room),), (1,))
+
+
+def _laid(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """The bytes of `source` in the order in which they shall lie in `target`."""
+    is_alike = source.stride() == target.stride()
+    return flat(source if is_alike else torch.empty_like(target).copy_(source)).view(torch.uint8)
+
+
+def _tensor(source: torch.Tensor, target: torch.Tensor, stream: torch.Tensor, bits: torch.Tensor) -> _Tensor:
+    """How the bytes of `target` are covered by the first words of `bits`; those of `stream` are drawn."""
+    num_words, num_rest = divmod(len(target), WORD_BYTES)
+    words = slice(num_words + bool(num_rest))
+    return _Tensor(words=stream[words], parts=tuple(_parts(source, bits[words], target)))
+
+
+def _parts(source: torch.Tensor, words: torch.Tensor, target: torch.Tensor) -> Iterator[_Part]:
+    done = 0
+    if _is_aligned(source) and _is_aligned(target) and len(target) >= WORD_BYTES:
+        done = len(target) // WORD_BYTES * WORD_BYTES
+        yield _Part(
+            source=source[:done].view(torch.int64),
+            bits=words[: done // WORD_BYTES],
+            target=target[:done].view(torch.int64),
+        )
+    if done < len(target):
+        bits = words.view(torch.uint8)[done : len(target)]
+        yield _Part(source=source[done:], bits=bits, target=target[done:])
 
 
 def _is_aligned(memory: torch.Tensor) -> bool:

@@ -51,6 +51,7 @@ from warpsmith.judge.rounds import Rounds, deal, make_ahead, secret_key, secret_
 from warpsmith.judge.statistics import exact_ratio, half_width, median_ratio, product, widened
 from warpsmith.judge.throttle import Throttle
 from warpsmith.judge.trial import Trial
+from warpsmith.judge.waiting import waits_itself
 
 CONFIRMED = 2  # times the usual rounds, before clocks that disagree are held against a program
 LEAST_TRAFFIC = 0.5  # of inputs and outputs: kernels that are given less leave the work to somebody else
@@ -366,7 +367,7 @@ def _timing(trial: Trial, rounds: Rounds, baseline: Baseline, counted: Counted) 
     if not good:
         raise InfraError(f"{trial.device.name} cannot be timed on: {rounds.bad[-1].trouble}; try again later")
     by_events = _against_eager(rounds, clock, rng)
-    against_eager, over_eager = _confirmed(by_events, rounds, clock), baseline.best_over_eager
+    against_eager, over_eager = _confirmed(by_events, rounds, trial), baseline.best_over_eager
     return Timing(
         provenance=Provenance.MEASURED,
         gpu=trial.device.name,
@@ -385,18 +386,20 @@ def _timing(trial: Trial, rounds: Rounds, baseline: Baseline, counted: Counted) 
     )
 
 
-def _confirmed(by_events: Ratio, rounds: Rounds, clock: ClockConfig) -> Ratio:
+def _confirmed(by_events: Ratio, rounds: Rounds, trial: Trial) -> Ratio:
     """The ratio with an interval that reaches down to what the host's own clock allows for the candidate.
 
-    So a guest gains nothing by claiming as little as the two clocks' agreement lets it.
+    So a guest gains nothing by claiming as little as the two clocks' agreement lets it. Of a program that
+    waits itself the agreement asks little, so there the centre is the host's too.
     """
     free = [item for item in rounds.good if not item.waits] or rounds.good
     claim_us, host_us = (
         median(item.claim_us for item in free),
-        median(item.host_us for item in free) - clock.confirm_us,
+        median(item.host_us for item in free) - trial.config.clock.confirm_us,
     )
     low = by_events.centre * claim_us / max(claim_us, host_us)
-    return Ratio(centre=by_events.centre, low=min(by_events.low, low), high=by_events.high)
+    centre = low if waits_itself(trial.candidate) else by_events.centre
+    return Ratio(centre=centre, low=min(by_events.low, low), high=by_events.high)
 
 
 def _trouble(rounds: Rounds, ratio: Ratio, clock: ClockConfig) -> str:

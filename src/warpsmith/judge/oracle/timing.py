@@ -46,7 +46,6 @@ class Timing:
         self._laid: dict[Path, tuple[str, list[Any]]] = {}  # what lies where in lent memory, and its layout
         self._kept: dict[int, list[Any]] = {}
         self._stopwatch: Stopwatch
-        self._veil: Veil | None = None
 
     def deal(self, request: Deal) -> Dealt:
         began = time.perf_counter()
@@ -113,8 +112,7 @@ class Timing:
             for target, source in zip(tensors, leaves(inputs), strict=True):
                 target.copy_(source)
             return
-        self._veil = self._veil or Veil(str(tensors[0].device))
-        self._veil.copy(inputs, shared, key)
+        Veil([shared], str(tensors[0].device), sources=[inputs]).turn(key)
 
     def _forget(self, needed: set[int]) -> None:
         """Let go of the oldest sets beyond KEPT_BYTES that are not needed now."""
