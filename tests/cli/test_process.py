@@ -31,8 +31,19 @@ VERBS = (
     "synth compose",
     "synth filter",
     "synth decontaminate",
+    "synth report",
+    "synth skills",
     "tasks import",
     "tasks export",
+    "tasks sample",
+    "bench run",
+    "bench compare",
+    "train toy",
+    "train collect",
+    "train sft",
+    "train value",
+    "train ppo",
+    "train grpo",
 )
 
 
@@ -149,6 +160,19 @@ def test_whoever_ends_it_politely_gets_what_ctrl_c_gets(number):
     )
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "warpsmith: interrupted\n")
+
+
+def test_a_scripts_background_job_can_be_ended_too():
+    ignoring = (
+        f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{SLEEPER}"  # as a shell starts it
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", ignoring], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "warpsmith: interrupted\n")
 

@@ -70,6 +70,9 @@ def test_what_passes_the_filter_is_kept_with_its_facts_and_the_rest_has_a_reason
     printed = cli(*command[:-1], "--max-ms", "0.001")
     assert printed.code == 2
     assert "other checks" in printed.err
+    again = json.loads(cli(*command, "--recheck", "1").out)
+    assert (again["num_tasks"], again["num_kept"], again["is_as_before"]) == (1, 1, True), again["rejected"]
+    assert len(Store(tmp_path / "synth/filtered/tasks.parquet")) == 2
 
 
 def test_a_store_goes_out_and_comes_in_again(cli, store, tmp_path):
@@ -83,6 +86,18 @@ def test_a_store_goes_out_and_comes_in_again(cli, store, tmp_path):
     assert sorted(sources) == sorted(made(name).task.source for name in ANSWERS)
 
 
+def test_a_sample_is_a_store_of_its_own_and_says_how_it_was_drawn(cli, store, tmp_path):
+    store("clean", "gelu", "softmax")
+    sample = ("tasks", "sample", "synth/clean/tasks.parquet", "some/tasks.parquet", "--seed", "3")
+    found = json.loads(cli(*sample, "--n", "1", "--json").out)
+    assert (found["num_tasks"], found["num_of"]) == (1, 2)
+    assert "A sample: 1 of 2 tasks" in (tmp_path / "some/README.md").read_text()
+    for number, says in (("1", "is there already"), ("3", "3 tasks cannot be taken of 2")):
+        printed = cli(*sample, "--n", number)
+        assert printed.code == 2
+        assert says in printed.err
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [
@@ -92,9 +107,11 @@ def test_a_store_goes_out_and_comes_in_again(cli, store, tmp_path):
         (("synth", "filter", "--device", "cpu"), "composed/tasks.parquet"),
         (("synth", "decontaminate", "--against", "kernelbench"), "level1"),
         (("synth", "decontaminate", "--against", "mybench=x"), "ops6k, kernelbench, jsonl"),
+        (("synth", "decontaminate", "--against", "jsonl=x", "--test", "1"), "shares of validation and test"),
         (("tasks", "import", "jsonl", "nothing.jsonl", "a.parquet"), "nothing.jsonl"),
         (("tasks", "import", "csv", "a.csv", "a.parquet"), "ops6k, kernelbench, jsonl"),
         (("tasks", "export", "jsonl", "nothing.parquet", "a.jsonl"), "nothing.parquet"),
+        (("tasks", "sample", "nothing.parquet", "a.parquet"), "nothing.parquet"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

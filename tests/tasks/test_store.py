@@ -155,6 +155,11 @@ def test_the_card_tells_what_is_in_it(store):
         assert line in card
 
 
+def test_the_card_does_not_call_measured_what_was_modelled(store):
+    store.write([made(1, facts={"eager_us_modelled": "12.5"})], replace(ABOUT, device="CPU"))
+    assert "Modelled on: CPU." in store.path.with_name("README.md").read_text()
+
+
 def test_a_card_holds_whatever_names_say(store):
     store.write([made(1, source="a|b\n# c", operators=("x|y",))])
     card = store.path.with_name("README.md").read_text()
@@ -177,7 +182,7 @@ def test_a_store_has_a_parquets_name(tmp_path, name):
         Store(tmp_path / name).write([])
 
 
-def test_a_task_is_named_by_store_and_id(store):
+def test_a_task_is_named_by_store_and_its_id_or_name(store):
     rows = [made(number) for number in range(600)]
     store.write(rows)
     wanted = rows[555].task
@@ -185,6 +190,7 @@ def test_a_task_is_named_by_store_and_id(store):
     assert (task.task_id, task.source, task.digest) == ("task-555", wanted.source, wanted.digest)
     assert task.provenance == f"{store.path}:{wanted.digest} (torch 2.13.0, BSD-3)"
     assert load_task(f"{store.path}:{wanted.digest.upper()}").digest == wanted.digest
+    assert load_task(f"{store.path}:task-555").digest == wanted.digest
 
 
 def test_a_task_of_a_store_is_scaled_as_a_file_is(store):
@@ -199,10 +205,11 @@ def test_a_task_of_a_store_is_scaled_as_a_file_is(store):
 @pytest.mark.parametrize(
     ("suffix", "message"),
     [
-        ("", "holds 3 tasks; name one by its id"),
-        (":", "holds 3 tasks; name one by its id"),
-        (":0000000000000000000", "has no task '0000000000000000000' among its 3"),
-        (":task-1", "an id is hexadecimal"),
+        ("", r"holds 3 tasks \(such as 'task-1', which is \w{12}\); write a task of a store"),
+        (":", "holds 3 tasks .*STORE.parquet:TASK, its name or its id"),
+        (":0000000000000000000", "has no task '0000000000000000000' among its 3 .such as 'task-1'"),
+        (":tusk-2", "has no task 'tusk-2' among its 3; near it is 'task-2'"),
+        (":two\nlines", "has no task 'two.nlines'"),
     ],
 )
 def test_what_names_no_task_of_a_store_is_answered_in_one_line(store, suffix, message):
@@ -216,8 +223,23 @@ def test_the_beginning_of_two_ids_names_neither(store):
     store.write([made(number) for number in range(40)])
     ids = store.ids()
     prefix = next(one[0] for one in ids if sum(other[0] == one[0] for other in ids) > 1)
-    with pytest.raises(UsageError, match=r"begins \d+ ids of .*; write more of it"):
+    with pytest.raises(UsageError, match=r"begins the ids of \d+ tasks of .*; write more of an id"):
         load_task(f"{store.path}:{prefix}")
+
+
+def test_a_name_that_two_tasks_have_names_neither(store):
+    same = [made(number, task=replace(made(number).task, task_id="twin")) for number in (1, 2)]
+    store.write(same)
+    with pytest.raises(UsageError, match=r"'twin' is the name of 2 tasks of .*; write more of an id"):
+        load_task(f"{store.path}:twin")
+    assert load_task(f"{store.path}:{same[1].task.digest[:20]}").source == same[1].task.source
+
+
+def test_a_name_is_taken_before_the_beginning_of_an_id(store):
+    other = made(1)
+    named = made(2, task=replace(made(2).task, task_id=other.task.digest[:4]))
+    store.write([other, named])
+    assert load_task(f"{store.path}:{other.task.digest[:4]}").source == named.task.source
 
 
 def test_a_store_that_is_not_there(tmp_path):
@@ -226,8 +248,12 @@ def test_a_store_that_is_not_there(tmp_path):
             load_task(spec)
 
 
-def test_a_module_whose_name_ends_likewise_is_still_a_module():
+def test_a_module_whose_name_ends_likewise_is_still_a_module(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="needs a line for each input"):
+        load_task("torch.parquet:Reader")
+    Store(tmp_path / "torch.parquet").write([made(1)])
+    with pytest.raises(UsageError, match=r"torch\.parquet has no task 'Reader'"):
         load_task("torch.parquet:Reader")
 
 

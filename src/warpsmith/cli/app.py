@@ -7,7 +7,21 @@ import typer
 from typer.main import get_command
 
 from warpsmith import __version__
-from warpsmith.cli import again, audit, build, doctor, optimize, redteam, runs, synth, tasks, verify
+from warpsmith.cli import (
+    again,
+    audit,
+    bench,
+    build,
+    doctor,
+    optimize,
+    redteam,
+    runs,
+    skills,
+    synth,
+    tasks,
+    train,
+    verify,
+)
 from warpsmith.cli.console import Console
 from warpsmith.cli.errors import HANDLED, report
 from warpsmith.cli.exit_codes import ExitCode, epilog
@@ -36,11 +50,24 @@ runs_app = typer.Typer(
 )
 app.add_typer(runs_app, name="runs")
 synth_app = typer.Typer(
-    no_args_is_help=True, help="Make tasks: crawl, compose, filter, decontaminate.", epilog=epilog()
+    no_args_is_help=True,
+    help="Make tasks: crawl, compose, filter, decontaminate, report; skills.",
+    epilog=epilog(),
 )
 app.add_typer(synth_app, name="synth")
 tasks_app = typer.Typer(no_args_is_help=True, help="Read and write sets of tasks.", epilog=epilog())
 app.add_typer(tasks_app, name="tasks")
+bench_app = typer.Typer(
+    cls=bench.BenchGroup,
+    no_args_is_help=True,
+    help="Let an agent work on a whole suite of tasks, or compare two such benches.",
+    epilog=epilog(bench.EXAMPLES),
+)
+app.add_typer(bench_app, name="bench")
+train_app = typer.Typer(
+    no_args_is_help=True, help="Train a policy: collect, sft, value, ppo, grpo, toy.", epilog=epilog()
+)
+app.add_typer(train_app, name="train")
 
 COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]], ...] = (
     (app, "optimize", optimize.optimize, optimize.EXAMPLES),
@@ -54,12 +81,23 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]
     (runs_app, "diff", runs.diff, runs.DIFF_EXAMPLES),
     (runs_app, "resume", again.resume, again.RESUME_EXAMPLES),
     (runs_app, "fork", again.fork, again.FORK_EXAMPLES),
-    (synth_app, "crawl", synth.crawl, synth.CRAWL_EXAMPLES),
-    (synth_app, "compose", synth.compose, synth.COMPOSE_EXAMPLES),
-    (synth_app, "filter", synth.filter_, synth.FILTER_EXAMPLES),
-    (synth_app, "decontaminate", synth.decontaminate, synth.DECONTAMINATE_EXAMPLES),
+    (synth_app, "crawl", synth.crawl.crawl, synth.crawl.EXAMPLES),
+    (synth_app, "compose", synth.compose.compose, synth.compose.EXAMPLES),
+    (synth_app, "filter", synth.filter.filter_, synth.filter.EXAMPLES),
+    (synth_app, "decontaminate", synth.decontaminate.decontaminate, synth.decontaminate.EXAMPLES),
+    (synth_app, "report", synth.report.report, synth.report.EXAMPLES),
+    (synth_app, "skills", skills.skills, skills.EXAMPLES),
     (tasks_app, "import", tasks.import_, tasks.IMPORT_EXAMPLES),
     (tasks_app, "export", tasks.export, tasks.EXPORT_EXAMPLES),
+    (tasks_app, "sample", tasks.sample, tasks.SAMPLE_EXAMPLES),
+    (bench_app, "run", bench.run, bench.EXAMPLES),
+    (bench_app, "compare", bench.compare, bench.COMPARE_EXAMPLES),
+    (train_app, "toy", train.toy.toy, train.toy.EXAMPLES),
+    (train_app, "collect", train.recorded.collect, train.recorded.COLLECT_EXAMPLES),
+    (train_app, "sft", train.recorded.sft, train.recorded.SFT_EXAMPLES),
+    (train_app, "value", train.recorded.value, train.recorded.VALUE_EXAMPLES),
+    (train_app, "ppo", train.acted.ppo, train.acted.PPO_EXAMPLES),
+    (train_app, "grpo", train.acted.grpo, train.acted.GRPO_EXAMPLES),
 )
 for group, name, verb, examples in COMMANDS:
     group.command(name, help=unwrapped(verb.__doc__ or ""), epilog=epilog(examples))(verb)

@@ -20,6 +20,8 @@ def enter() -> int:
 
 def _on_signal(_number: int, _frame: FrameType | None) -> None:
     """Whoever ends us politely gets what Ctrl-C gets: the step is finished and the best so far is saved."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's background jobs have it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.raise_signal(signal.SIGINT)
 
 

@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "correct and faster (or: did what was asked)",
-    ExitCode.BUG: "audit or redteam found something; else a bug of warpsmith's own",
+    ExitCode.BUG: "audit, redteam or train found something; else a bug of warpsmith's own",
     ExitCode.USAGE: "wrong usage, or a task that cannot be judged",
     ExitCode.NOT_CORRECT: "not correct",
     ExitCode.NOT_FASTER: "correct but not faster",

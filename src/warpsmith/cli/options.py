@@ -13,7 +13,7 @@ TaskArgument = Annotated[
     typer.Argument(
         metavar="TASK",
         help="A Python file with Model, get_inputs and get_init_inputs (KernelBench's format), "
-        "or package.module:Class with --inputs.",
+        "package.module:Class with --inputs, or STORE.parquet:TASK.",
     ),
 ]
 JsonOption = Annotated[

@@ -1,4 +1,4 @@
-"""`warpsmith tasks`: other people's task sets into a store of one's own, and back."""
+"""`warpsmith tasks`: other people's task sets into a store of one's own, and back; and a part of one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -68,4 +68,49 @@ def export(
     num_tasks = suite_of(suite).write(path, Store(store).rows())
     console.say(f"{num_tasks} tasks: {path}")
     console.document({"command": "tasks export", "exit_code": 0, "path": path, "num_tasks": num_tasks})
+    return ExitCode.OK
+
+
+SAMPLE_EXAMPLES = (
+    "warpsmith tasks sample synth/clean/tasks.parquet sample/tasks.parquet --n 200",
+    "warpsmith tasks sample synth/clean/tasks.parquet other/tasks.parquet --n 200 --seed 1",
+)
+
+
+def sample(
+    store: StoreArgument,
+    out: Annotated[Path, typer.Argument(metavar="OUT.parquet", help="Where the sample goes.")],
+    n: Annotated[int, typer.Option("--n", min=1, help="How many.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="The same one takes the same tasks.")] = 0,
+    json: options.JsonOption = False,
+) -> ExitCode:
+    """Take some of a store's tasks, depths and their curricula in proportion, into a store with a card.
+
+    Replaces nothing.
+    """
+    from dataclasses import replace
+
+    from warpsmith.tasks.store import Store, sampled
+    from warpsmith.tasks.suites.base import make_room
+
+    console = Console(is_json=json)
+    whole = Store(store)
+    rows = list(whole.rows())
+    taken = sampled(rows, n, seed)
+    make_room(out)
+    about = whole.about()
+    how = f"{n} of {len(rows)} tasks, depths and their curricula in proportion, drawn with seed {seed}."
+    words = f"{about.description} A sample: {how}".strip()
+    written = Store(out).write(taken, replace(about, description=words))
+    console.say(f"{written.num_rows} of {len(rows)} tasks: {out}")
+    console.document(
+        {
+            "command": "tasks sample",
+            "exit_code": 0,
+            "store": out,
+            "num_tasks": written.num_rows,
+            "num_of": len(rows),
+            "seed": seed,
+        }
+    )
     return ExitCode.OK

@@ -71,7 +71,8 @@ def counted(did: Sequence[str]) -> str:
 
 def _begun(event: Said) -> TurnSummary:
     did = tuple(call_text(call) for call in event.message.tool_calls)
-    return TurnSummary(said=one_line(event.message.text, MAX_SAID), did=did, verdict=None, cost=event.cost)
+    said = f"{event.by}: {event.message.text}" if event.by else event.message.text
+    return TurnSummary(said=one_line(said, MAX_SAID), did=did, verdict=None, cost=event.cost)
 
 
 def _continued(turn: TurnSummary, event: Event) -> TurnSummary:

@@ -3,7 +3,6 @@
 import ast
 import random
 import re
-from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -13,7 +12,7 @@ from warpsmith.tasks.file import check_format
 from warpsmith.tasks.scale import with_scale
 from warpsmith.tasks.synth.base import Argument, Block, Curriculum, Domain, Kind, Made, Provenance, Shape
 from warpsmith.tasks.synth.compose import Mix, Recipe, composed
-from warpsmith.tasks.synth.compose.curricula import classified, split_of
+from warpsmith.tasks.synth.compose.curricula import classified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +136,23 @@ def test_memory_stays_within_its_budget():
         assert int(made.facts["bytes of all tensors"]) <= 1 << 30
 
 
-def test_a_split_goes_by_structure_and_is_stable(some):
-    for made in some:
-        assert made.split == split_of(made.structure)
-    assert split_of("2d torch.tanh") == "train"
-    shares = Counter(split_of(str(number)) for number in range(5000))
-    assert 0.08 < shares["test"] / 5000 < 0.12
+def test_times_spread_over_the_band_where_memory_reaches_that_far():
+    made = made_of(LINEAR, n=24, mix=Mix(depths=(1,)))
+    times_ms = sorted(float(one.facts["modelled eager ms on h200"]) for one in made)
+    assert times_ms[6] < 6, "log-uniform from 1 to 100 has its quarters at 3.2, 10 and 32"
+    assert times_ms[18] > 15
+
+
+def test_what_only_moves_memory_comes_as_far_as_the_room_that_the_judge_leaves():
+    made = made_of(TANH, SUM, n=20, mix=Mix(depths=(1,)))
+    times_ms = sorted(float(one.facts["modelled eager ms on h200"]) for one in made)
+    assert times_ms[0] >= 1
+    assert times_ms[10] < 2
+    assert 2 < times_ms[-1] < 4
+
+
+def test_a_composed_task_is_on_no_side_yet(some):
+    assert {made.split for made in some} == {""}, "sides are dealt once, over all that is left of a set"
 
 
 def test_sizes_do_not_show_in_a_structure():

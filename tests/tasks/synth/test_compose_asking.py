@@ -191,7 +191,6 @@ def test_texts_that_differ_in_numbers_and_words_have_one_structure():
     assert isinstance(first, Made)
     assert isinstance(other, Made)
     assert first.structure == other.structure
-    assert first.split == other.split
 
 
 def test_what_the_model_s_client_raises_goes_on():

@@ -182,7 +182,7 @@ def test_on_a_gpu_the_measured_time_counts(tmp_path):
     [
         ({Run: replace(RAN, modelled_us=999.0)}, Stage.RUN, Reason.TOO_FAST),
         ({Run: replace(RAN, modelled_us=1e5 + 1)}, Stage.RUN, Reason.TOO_SLOW),
-        ({Run: replace(RAN, memory_bytes=17 << 30)}, Stage.RUN, Reason.TOO_LARGE),
+        ({Run: replace(RAN, memory_bytes=34 << 30)}, Stage.RUN, Reason.TOO_LARGE),
         ({Tell: Refused(reason=Reason.CONSTANT, evidence="so")}, Stage.TELL, Reason.CONSTANT),
         ({Compile: ended(Ending.TIMED_OUT)}, Stage.COMPILE, Reason.HANGS),
         ({Inspect: ended(Ending.OUT_OF_MEMORY)}, Stage.AUDIT, Reason.TOO_LARGE),

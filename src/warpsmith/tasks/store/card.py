@@ -9,6 +9,7 @@ from warpsmith.tasks.synth.base import Made
 
 CARD = "README.md"
 NUM_OPERATORS = 30
+MODELLED = "eager_us_modelled"  # the filter's name for a time that nobody measured
 
 COLUMNS = (
     ("id", "SHA-256 of the code and of how the task is judged"),
@@ -19,7 +20,7 @@ COLUMNS = (
     ("depth", "how many operators are stacked"),
     ("structure", "equal for tasks that differ in sizes alone"),
     ("curriculum", "the set of tasks of one kind that it belongs to"),
-    ("split", "`train` or `test`, by structure"),
+    ("split", "`train`, `validation` or `test`: no two sides hold tasks that are alike"),
     ("provenance", "where it came from"),
     ("regime", "JSON: scale, precision, dtype, tolerance, train mode, gradients"),
     ("facts", "JSON: what filters found, by name"),
@@ -42,7 +43,7 @@ def card(name: str, rows: list[Made], about: About) -> str:
         f"{_mark(name)}\n# {about.title or name}",
         about.description,
         f"{len(rows)} tasks in `{name}`. Licence: {licence}. "
-        f"Measured on: {about.device or 'no device; nothing was timed'}.",
+        f"{_timed(rows)} on: {about.device or 'no device; nothing was timed'}.",
         _counted("By source", Counter(row.source or "not stated" for row in rows)),
         _counted("By depth", Counter(str(row.depth or "not stated") for row in rows)),
         _counted("By curriculum", Counter(str(row.curriculum or "none") for row in rows)),
@@ -54,6 +55,10 @@ def card(name: str, rows: list[Made], about: About) -> str:
         _table("Columns", ("column", "what it holds"), [(f"`{column}`", what) for column, what in COLUMNS]),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _timed(rows: list[Made]) -> str:
+    return "Modelled" if any(MODELLED in row.facts for row in rows) else "Measured"
 
 
 def _mark(name: str) -> str:

@@ -60,21 +60,44 @@ class Store:
 
         return table.read_about(self.path)
 
-    def find(self, prefix: str) -> Made:
-        """The one task whose id begins with `prefix`. Raises UsageError if there is none, or another."""
+    def names(self) -> list[str]:
+        """What each task is called, in order; several may be called the same."""
+        from warpsmith.tasks.store import table
+
+        return table.read_names(self.path)
+
+    def such_as(self) -> str:
+        """One of its tasks, by name and by id; empty if there are none."""
+        names, ids = self.names(), self.ids()
+        return f" (such as {names[0]!r:.80}, which is {ids[0][:12]})" if ids else ""
+
+    def find(self, name: str) -> Made:
+        """The one task that is called `name`, or whose id begins so.
+
+        Raises UsageError, with names that are near, if there is none, or more than one.
+        """
         from warpsmith.tasks.store import table
 
         ids = self.ids()
-        found = [at for at, one in enumerate(ids) if one.startswith(prefix)]
+        found = [at for at, one in enumerate(self.names()) if one == name]
+        how = "is the name of"
+        if not found:
+            found = [at for at, one in enumerate(ids) if one.startswith(name.lower())]
+            how = "begins the ids of"
         if len(found) == 1:
             return table.read_row(self.path, found[0])
         if not found:
-            some = ", ".join(one[:12] for one in ids[:4]) or "none at all"
-            raise UsageError(f"{self.path} has no task {prefix!r:.80} among its {len(ids)} (such as {some})")
-        some = ", ".join(ids[at][: len(prefix) + 6] for at in found[:4])
+            raise UsageError(f"{self.path} has no task {name!r:.80} among its {len(ids)}{self._near(name)}")
+        some = ", ".join(ids[at][: len(name) + 6] for at in found[:4])
         raise UsageError(
-            f"{prefix!r} begins {len(found)} ids of {self.path} (such as {some}); write more of it"
+            f"{name!r:.80} {how} {len(found)} tasks of {self.path}; write more of an id (such as {some})"
         )
+
+    def _near(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, sorted(set(self.names())), n=3)
+        return f"; near it is {' or '.join(f'{one!r:.80}' for one in near)}" if near else self.such_as()
 
     def write(self, rows: Iterable[Made], about: About | None = None) -> Written:
         """Makes the store anew of `rows`, each id once. Raises UsageError if somebody else writes it."""

@@ -88,6 +88,11 @@ def read_ids(path: Path) -> list[str]:
     return [str(record["id"]) for record in _records(path, ["id"])]
 
 
+def read_names(path: Path) -> list[str]:
+    """What the task of each row is called, in order. Raises UsageError as `read_ids`."""
+    return [str(record["name"]) for record in _records(path, ["name"])]
+
+
 def read(path: Path) -> Iterator[Made]:
     """Every row in order. Raises UsageError if the file is no store, or damaged, at the latest at its end."""
     about, sealed = _about(path, opened(path).schema_arrow.metadata or {})

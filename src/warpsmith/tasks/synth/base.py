@@ -112,6 +112,6 @@ class Made:
     depth: int  # how many are stacked
     structure: str  # equal for tasks that differ in sizes alone
     curriculum: Curriculum | None = None
-    split: str = ""  # "train" or "test", by structure
+    split: str = ""  # "train", "validation" or "test", as similarity.divided deals them
     source: str = ""  # "torch#2", "transformers": Ops-6K's data_source
     facts: dict[str, str] = field(default_factory=dict)  # what filters found, by name

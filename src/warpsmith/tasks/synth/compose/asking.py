@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from warpsmith.core import Task, UsageError
 from warpsmith.tasks.synth.base import Made, Seed
-from warpsmith.tasks.synth.compose.curricula import classified, split_of
+from warpsmith.tasks.synth.compose.curricula import classified
 from warpsmith.tasks.synth.compose.extraction import extracted
 from warpsmith.tasks.synth.compose.inspection import Report, inspected, wrong_with
 from warpsmith.tasks.synth.compose.recipe import MAX_OPS
@@ -162,7 +162,6 @@ def _made(written: Written) -> Made:
         depth=depth,
         structure=report.structure,
         curriculum=classified(report.kinds),
-        split=split_of(report.structure),
         source=f"torch#{depth}",
         facts={"repaired": "once"} if written.was_repaired else {},
     )

@@ -1,6 +1,5 @@
-"""Curricula: which kinds of operators stand where, which curriculum a stack belongs to, and on which side."""
+"""Curricula: which kinds of operators stand where, and which curriculum a stack belongs to."""
 
-import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ WEIGHTS: dict[Kind, float] = {
     Kind.LINALG: 2, Kind.RECURRENT: 1, Kind.LAYER: 2,
 }  # fmt: skip
 """How often an operator of a kind is drawn. Else the many special functions would be most of the set."""
-
-TEST_PERCENT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +78,3 @@ def classified(kinds: Sequence[Kind]) -> Curriculum | None:
     if there & REDUCING:
         return Curriculum.REDUCTIONS
     return None
-
-
-def split_of(structure: str) -> str:
-    """The side of a structure: a tenth of them is for testing. The same in every run."""
-    number = int.from_bytes(hashlib.sha256(structure.encode()).digest()[:8], "big")
-    return "test" if number % 100 < TEST_PERCENT else "train"

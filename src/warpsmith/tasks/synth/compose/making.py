@@ -7,7 +7,7 @@ from warpsmith.core import Task, TaskError, UsageError
 from warpsmith.tasks.file import check_format
 from warpsmith.tasks.synth.base import Curriculum, Made
 from warpsmith.tasks.synth.compose.bench import Unfit, calm
-from warpsmith.tasks.synth.compose.curricula import classified, split_of
+from warpsmith.tasks.synth.compose.curricula import classified
 from warpsmith.tasks.synth.compose.drafting import Shelf, alone, drafted
 from warpsmith.tasks.synth.compose.proof import answer_shape
 from warpsmith.tasks.synth.compose.recipe import Recipe
@@ -44,18 +44,17 @@ def _written(found: Sized, recipe: Recipe, curriculum: Curriculum | None) -> Mad
         return None
     if not is_same:
         return None
-    structure, draft = structure_of(found), found.draft
+    draft = found.draft
     return Made(
         task=Task(task_id=_task_id(draft, source), source=source, provenance=_provenance(draft)),
         operators=draft.operators,
         depth=len(draft.operators),
-        structure=structure,
+        structure=structure_of(found),
         curriculum=curriculum,
-        split=split_of(structure),
         source=_source(draft),
         facts={
             f"modelled eager ms on {recipe.gpu}": f"{found.chosen.us / 1e3:.3f}",
-            "bytes of all tensors": str(found.chosen.memory_bytes),
+            "bytes of all tensors": str(found.chosen.footprint.total),
         },
     )
 

@@ -1,12 +1,13 @@
 """What is to be composed: how many, how deep, for which GPU."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpsmith.core import UsageError
 from warpsmith.device.base import Gpu
 from warpsmith.device.gpus import GPUS
 from warpsmith.tasks.synth.base import Curriculum
+from warpsmith.tasks.synth.compose.room import Room
 
 MAX_OPS = 5
 
@@ -46,7 +47,7 @@ class Recipe:
     mix: Mix = Mix()
     curriculum: Curriculum | None = None  # None: operators of all kinds
     band_ms: tuple[float, float] = (1.0, 100.0)  # of the modelled eager time, log-uniform
-    memory_bytes: int = 8 << 30  # of all tensors of a task, as if none were freed
+    memory_bytes: int | None = None  # of all tensors of a task, as if none were freed; None: see `Room`
 
     def __post_init__(self) -> None:
         if self.n < 0:
@@ -57,10 +58,21 @@ class Recipe:
             raise UsageError(f"no peaks are known for {self.gpu!r}; choose one of {', '.join(GPUS)}")
         if not 0 < self.band_ms[0] < self.band_ms[1] < float("inf"):
             raise UsageError(f"a band of times goes from one number up to another, not {self.band_ms}")
-        if self.memory_bytes < 1 << 20:
+        if self.memory_bytes is not None and self.memory_bytes < 1 << 20:
             raise UsageError(f"{self.memory_bytes} bytes of memory hold no task; give 1 MiB or more")
 
     @property
     def peaks(self) -> Gpu:
         """Of the GPU that the band is meant on."""
         return GPUS[self.gpu]
+
+    @property
+    def room(self) -> Room:
+        """What a task may take of that GPU's memory."""
+        room = Room.of(self.gpu)
+        return room if self.memory_bytes is None else replace(room, call_bytes=self.memory_bytes)
+
+    def at_us(self, share: float, most_us: float = float("inf")) -> float:
+        """A time in the band, log-uniform if `share` is uniform in [0, 1); of the part up to `most_us`."""
+        least, most = (1e3 * bound for bound in self.band_ms)
+        return float(least * (min(most, max(least, most_us)) / least) ** share)

@@ -36,7 +36,7 @@ def composed(seeds: Iterable[Seed], recipe: Recipe) -> Iterator[Made]:
             low, high = recipe.band_ms
             raise UsageError(
                 f"after {number} tasks, none of {MOST_DRAWS} further {what}{of} takes {low:g} to {high:g} ms "
-                f"on {recipe.gpu} within {recipe.memory_bytes >> 20} MiB"
+                f"on {recipe.gpu} within {recipe.room.call_bytes >> 20} MiB"
             )
         known.add(one.task.source)
         yield one

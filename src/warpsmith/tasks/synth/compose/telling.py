@@ -1,10 +1,11 @@
-"""A stack in words: as a formula for a reader, and as the structure that its split goes by."""
+"""A stack in words: as a formula for a reader, and as its structure."""
 
 import re
 from collections.abc import Sequence
 
 from warpsmith.tasks.synth.base import Shape
-from warpsmith.tasks.synth.compose.sizing import Placed, Sized
+from warpsmith.tasks.synth.compose.realising import Placed
+from warpsmith.tasks.synth.compose.sizing import Sized
 from warpsmith.tasks.synth.compose.stage import glued_text
 
 

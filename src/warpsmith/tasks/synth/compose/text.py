@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from warpsmith.tasks.synth.base import Argument, Domain, Kind
 from warpsmith.tasks.synth.compose.bench import Unfit
 from warpsmith.tasks.synth.compose.naming import Names, Sizes
-from warpsmith.tasks.synth.compose.sizing import LEAST_BATCH, Placed, Sized
+from warpsmith.tasks.synth.compose.realising import Placed
+from warpsmith.tasks.synth.compose.sizing import LEAST_BATCH, Sized
 from warpsmith.tasks.synth.compose.stage import (
     PARAMETERS,
     WITH_TENSOR,

@@ -52,7 +52,7 @@ class Checks:
     limits: StageLimits = StageLimits()
     num_inputs: int = 3  # sets; the judge's own verdict takes five
     tell_times: float = ClockConfig().timed_times_allowed
-    memory_bytes: int = 16 << 30  # of the device, for one eager call
+    memory_bytes: int = 33 << 30  # of the device, for one eager call: a quarter of an H200, as compose.room
     host_bytes: int = 8 << 30  # of main memory, for the task's whole process tree
     num_processes: int = 64  # of its tree; compilers are among them
     most_said_bytes: int = 1 << 16  # to standard output and error

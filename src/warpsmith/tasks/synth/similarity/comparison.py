@@ -2,10 +2,12 @@
 
 Every structural similarity is computed, none is estimated or skipped: with multisets written as sets, all
 intersections are one product of sparse 0/1 matrices, which leaves a filter before it nothing to save. Token
-similarities are estimated by MinHash for all pairs, and computed for those that may reach the threshold.
+similarities are computed likewise where every pair counts (`alike`); where the nearest is wanted they are
+estimated by MinHash for all pairs, and computed for those that may reach the threshold.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +18,9 @@ from warpsmith.tasks.synth.similarity.fingerprint import Fingerprint
 from warpsmith.tasks.synth.similarity.tokens import MARGIN, jaccard
 
 Row = npt.NDArray[np.float32]
+Counts = npt.NDArray[np.int32]
 
+ROUNDING = 1e-6  # of similarities in float32
 BLOCK = 256  # rows of one product: 256 x 8,000 numbers are 8 MiB
 
 
@@ -43,27 +47,48 @@ def rows(tasks: Sequence[Fingerprint], others: Sequence[Fingerprint]) -> Iterato
     """Each of `tasks` against all of `others`."""
     if not others:
         return
-    index: dict[tuple[int, int], int] = {}
-    right = _matrix(others, index)
-    left = _matrix(tasks, index)
-    left_sizes, right_sizes = (np.array([len(one.features) for one in all_]) for all_ in (tasks, others))
-    right = _widened(right, len(index)).T.tocsr()
     signatures = np.stack([other.signature for other in others])
-    for start in range(0, len(tasks), BLOCK):
-        shared = (left[start : start + BLOCK] @ right).toarray()
-        totals = left_sizes[start : start + BLOCK, None] + right_sizes[None, :]
+    features = [[one.features for one in all_] for all_ in (tasks, others)]
+    for start, shared, totals in _blocks(*features):
         block = (2 * shared / np.maximum(totals, 1)).astype(np.float32)
         for offset, row in enumerate(block):
             mine = tasks[start + offset]
             yield Rows(at=start + offset, structure=row, others=others, signatures=signatures, mine=mine)
 
 
-def _matrix(tasks: Sequence[Fingerprint], index: dict[tuple[int, int], int]) -> sparse.csr_matrix:
-    """[tasks, features], 1 where a task has a feature; `index` gives features their columns, and grows."""
-    columns = [index.setdefault(one, len(index)) for task in tasks for one in task.features]
-    ends = np.cumsum([0, *(len(task.features) for task in tasks)])
+def alike(tasks: Sequence[Fingerprint], *, structure: float, tokens: float) -> Iterator[tuple[int, int]]:
+    """Every pair, the first before the second, of which one similarity reaches its threshold."""
+    graphs, texts = [one.features for one in tasks], [one.shingles for one in tasks]
+    for (start, nodes, of_nodes), (_, words, of_words) in zip(
+        _blocks(graphs, graphs), _blocks(texts, texts), strict=True
+    ):
+        near = 2 * nodes >= (structure - ROUNDING) * np.maximum(of_nodes, 1)
+        near |= words >= (tokens - ROUNDING) * np.maximum(of_words - words, 1)
+        for offset, other in np.argwhere(near).tolist():
+            if start + offset < other:
+                yield start + offset, other
+
+
+def _blocks(
+    left: Sequence[AbstractSet[Hashable]], right: Sequence[AbstractSet[Hashable]]
+) -> Iterator[tuple[int, Counts, Counts]]:
+    """From which of `left` on; how many members each shares with each of `right`; how many both have."""
+    index: dict[Hashable, int] = {}
+    columns = _matrix(right, index)
+    lines = _matrix(left, index)
+    columns = _widened(columns, len(index)).T.tocsr()
+    left_sizes, right_sizes = (np.array([len(one) for one in all_]) for all_ in (left, right))
+    for start in range(0, len(left), BLOCK):
+        shared = (lines[start : start + BLOCK] @ columns).toarray()
+        yield start, shared, left_sizes[start : start + BLOCK, None] + right_sizes[None, :]
+
+
+def _matrix(sets: Sequence[AbstractSet[Hashable]], index: dict[Hashable, int]) -> sparse.csr_matrix:
+    """[sets, members], 1 where a set has a member; `index` gives members their columns, and grows."""
+    columns = [index.setdefault(one, len(index)) for members in sets for one in members]
+    ends = np.cumsum([0, *(len(members) for members in sets)])
     ones = np.ones(len(columns), dtype=np.int32)
-    return sparse.csr_matrix((ones, np.array(columns, dtype=np.int64), ends), shape=(len(tasks), len(index)))
+    return sparse.csr_matrix((ones, np.array(columns, dtype=np.int64), ends), shape=(len(sets), len(index)))
 
 
 def _widened(matrix: sparse.csr_matrix, width: int) -> sparse.csr_matrix:

@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from warpsmith.core import Task, TaskError
-from warpsmith.tasks.synth.similarity.comparison import Rows, rows
+from warpsmith.tasks.synth.similarity.comparison import ROUNDING, Rows, rows
 from warpsmith.tasks.synth.similarity.fingerprint import Fingerprint, fingerprint
 
 NUM_BINS = 20
@@ -175,7 +175,7 @@ def _too_close(
         return _neighbour(row, same, Measure.REFERENCE, 1.0)
     near = np.where(among, row.structure, -1.0)
     at = int(near.argmax())
-    if near[at] >= thresholds.structure - 1e-6:  # float32
+    if near[at] >= thresholds.structure - ROUNDING:
         return _neighbour(row, at, Measure.STRUCTURE, float(near[at]))
     tokens = row.tokens(thresholds.tokens, among)
     return _neighbour(row, tokens[0], Measure.TOKENS, tokens[1]) if tokens is not None else None

@@ -1,0 +1,1 @@
+"""What runs the formulas. `local`: one process, one device."""

@@ -1,0 +1,1 @@
+"""The formulas, from tensors to numbers. B samples, T tokens, V vocabulary."""

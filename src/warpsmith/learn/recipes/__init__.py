@@ -1,0 +1,1 @@
+"""Whole configurations, as functions."""

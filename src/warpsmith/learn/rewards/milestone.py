@@ -1,0 +1,49 @@
+"""Four steps instead of a speed-up: no outlier pays, and an easy task pays no more than a hard one."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from warpsmith.core import Ratio, UsageError, Verdict
+from warpsmith.learn.rewards.base import Failed, NoReward, Outcome, Reward, is_modelled, timing_of
+from warpsmith.learn.rubric.base import Scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Milestone:
+    """-1 wrong; 1 right; 2 faster than eager; 3 faster than torch.compile too (CUDA Agent, arXiv 2602.24286).
+
+    Faster means that `margin` of the baseline's time is saved at the centre of the paired interval. Where
+    torch.compile fails on the reference, 2 is the most.
+    """
+
+    margin: float = 0.05
+    name: ClassVar[str] = "milestone"
+    needs_rubric: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.margin < 1.0:
+            raise UsageError(f"the margin is a share of the baseline's time, in [0, 1), not {self.margin:g}")
+
+    def reward(self, verdict: Verdict, scores: Scores | None = None) -> Outcome:  # noqa: ARG002
+        timing = timing_of(verdict)
+        match timing:
+            case NoReward():
+                return timing
+            case Failed():
+                return Reward(value=-1.0, parts={"correct": 0.0})
+            case _:
+                beats_eager = self._beats(timing.against_eager)
+                beats_compile = self._beats(timing.against_compile)
+                value = 1.0 + beats_eager + (beats_eager and beats_compile)
+                parts = {
+                    "correct": 1.0,
+                    "beats_eager": float(beats_eager),
+                    "beats_compile": float(beats_compile),
+                    "against_eager": timing.against_eager.centre,
+                }
+                if timing.against_compile is not None:
+                    parts["against_compile"] = timing.against_compile.centre
+                return Reward(value=value, parts=parts, is_modelled=is_modelled(timing))
+
+    def _beats(self, ratio: Ratio | None) -> bool:
+        return ratio is not None and 1.0 - 1.0 / ratio.centre > self.margin
