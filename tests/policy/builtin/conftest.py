@@ -80,6 +80,10 @@ class Bench:
         with self.loaded(candidate):
             return outcome(source, candidate)
 
+    def compare(self, source: str, candidate: Candidate) -> Outcome:
+        """`candidate`, whose kernels are loaded, beside the task's module."""
+        return outcome(source, candidate)
+
     def run_all_variants(self, source: str) -> dict[str, Outcome]:
         """A module that is one kernel, in all that kernel's variants, built together."""
         graph, plan = self.plan(source)

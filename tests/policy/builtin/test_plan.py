@@ -5,6 +5,7 @@ import pytest
 from warpsmith.device import GPUS
 from warpsmith.policy.builtin.capture import capture
 from warpsmith.policy.builtin.plan import make_plan
+from warpsmith.policy.builtin.recipes.rows import Rows
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
 
@@ -59,6 +60,18 @@ def test_a_group_never_waits_for_what_waits_for_it():
 def test_a_per_channel_scale_has_no_kernel_of_its_own():
     plan = planned("self.n(x)", "torch.randn(2, 8, 10, 10)", "self.n = nn.BatchNorm2d(8)")
     assert len(plan.groups) == 1
+
+
+def test_an_operator_of_two_results_that_reads_a_group_stays_outside():
+    source = (
+        f"{HEAD}class Model(nn.Module):\n    def forward(self, x):\n"
+        "        return torch.topk(F.layer_norm(x, (256,)), 3)\n\n"
+        f"def get_inputs():\n    return [{TWO}][:1]\n\ndef get_init_inputs():\n    return []\n"
+    )
+    graph = capture(source)
+    *norm, topk = graph.nodes
+    assert len(topk.outputs) == 2
+    assert Rows().match(graph, graph.nodes).nodes == tuple(norm)
 
 
 def test_predicted_traffic_is_each_operand_once():

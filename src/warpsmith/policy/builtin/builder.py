@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from itertools import count
 
 from warpsmith.policy.builtin import views
-from warpsmith.policy.builtin.graph import Node, Number, Operand, Shape, Source, Value, View
+from warpsmith.policy.builtin.graph import (
+    Constant,
+    Node,
+    Number,
+    Operand,
+    Shape,
+    Shortcut,
+    Source,
+    Value,
+    View,
+)
 
 
 class Builder:
@@ -12,6 +22,8 @@ class Builder:
 
     def __init__(self, reserved: set[str]) -> None:
         self.nodes: list[Node] = []
+        self.constants: list[Constant] = []
+        self.shortcuts: list[Shortcut] = []
         self._names = set(reserved)
         self._known: dict[object, Node] = {}
 
@@ -34,6 +46,27 @@ class Builder:
             self._known[key] = Node(op=op, inputs=inputs, outputs=values, attributes=found)
             self.nodes.append(self._known[key])
         return tuple(View.whole(value) for value in self._known[key].outputs)
+
+    def progression(self, first: Number, step: Number, num: int, dtype: str) -> View:
+        """First, first + step, …: `num` elements, a constant."""
+        known = (item.value for item in self.constants)
+        same = ((num,), dtype, (first, step))
+        found = next((v for v in known if (v.shape, v.dtype, v.progression) == same), None)
+        if found is None:
+            name = self._fresh("arange")
+            found = Value(
+                name=name,
+                shape=(num,),
+                dtype=dtype,
+                source=Source.CONSTANT,
+                path=name,
+                progression=(first, step),
+            )
+            expression = f"torch.arange({num}, dtype=torch.{dtype})"
+            expression += f" * {step!r}" if step != 1 else ""
+            expression += f" + {first!r}" if first else ""
+            self.constants.append(Constant(value=found, expression=expression))
+        return View.whole(found)
 
     def pointwise(self, op: str, *operands: View | Number, shape: Shape, dtype: str) -> View:
         """`op` over operands broadcast to `shape`."""
@@ -63,6 +96,13 @@ class Builder:
         if view.is_in_order:
             return view
         return self.pointwise("copy", view, shape=view.shape, dtype=view.dtype)
+
+    def as_matrices(self, view: View) -> View:
+        """An evenly spaced batch of matrices, the elements of whose lines lie together."""
+        batch, _ = views.collapse(view.shape[:-2], view.strides[:-2])
+        has_neighbours = len(view.shape) < 2 or 1 in view.strides[-2:] or 1 in view.shape[-2:]
+        is_even = len(batch) <= 1 and has_neighbours and not views.is_flipped(view)
+        return view if is_even else self.in_order(view)
 
     def _fresh(self, op: str) -> str:
         stem = op.strip("_")

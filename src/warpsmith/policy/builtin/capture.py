@@ -16,19 +16,21 @@ from warpsmith.policy.builtin.graph import (
     Argument,
     Constant,
     Graph,
-    Node,
     Number,
     Operand,
+    Shortcut,
     Source,
     Surface,
     Value,
     View,
+    live,
 )
 from warpsmith.policy.builtin.lowering import lower
 from warpsmith.policy.builtin.module import Reference, build_reference, constructor_text, default_text
 from warpsmith.policy.builtin.recipes.base import Declined
 from warpsmith.policy.builtin.simplify import simplify
 from warpsmith.policy.builtin.tracing import TRACING_ERRORS, Binding, Trace, quiet, trace
+from warpsmith.policy.builtin.views import is_flipped
 
 
 def capture(source: str) -> Graph:
@@ -40,9 +42,13 @@ def capture(source: str) -> Graph:
     reference = _reference(source)
     try:
         traced = trace(reference)
+        if any(tensor.is_meta for tensor in traced.constants.values()):
+            # Their values are wanted: the same again with a model that has some.
+            reference = _with_values(source)
+            traced = trace(reference)
     except TRACING_ERRORS as error:
         raise Declined("forward", f"cannot be traced ({_first_line(error)})") from error
-    return _Capture(source, reference, traced).graph()
+    return _Capture(reference, traced).graph()
 
 
 def _reference(source: str) -> Reference:
@@ -50,6 +56,15 @@ def _reference(source: str) -> Reference:
         with quiet():
             return build_reference(source, "meta")
     except TRACING_ERRORS:  # made with numpy, on a named device, from values: build it for real
+        return _built_on_cpu(source)
+
+
+def _with_values(source: str) -> Reference:
+    """On the CPU; inputs, which may be large, only where the task's code cannot make them without memory."""
+    try:
+        with quiet():
+            return build_reference(source, "cpu", has_inputs=False)
+    except TRACING_ERRORS:
         return _built_on_cpu(source)
 
 
@@ -70,8 +85,7 @@ def _first_line(error: BaseException) -> str:
 class _Capture:
     """One walk over a traced program."""
 
-    def __init__(self, source: str, reference: Reference, traced: Trace) -> None:
-        self.source = source
+    def __init__(self, reference: Reference, traced: Trace) -> None:
         self.reference = reference
         self.traced = traced
         self.state = _state(reference.model)
@@ -92,7 +106,7 @@ class _Capture:
             constructor=constructor_text(type(model)),
             arguments=self.arguments,
             state=self.state,
-            constants=tuple(self.constants),
+            constants=(*self.constants, *self.builder.constants),
             settings={
                 name: item
                 for name, item in self.reference.settings.items()
@@ -103,12 +117,13 @@ class _Capture:
         inputs = tuple(a.content for a in self.arguments if isinstance(a.content, Value))
         graph = Graph(
             inputs=inputs,
-            nodes=_live(self.builder.nodes, self.outputs),
+            nodes=live(self.builder.nodes, self.outputs),
             outputs=self.outputs,
             output_structure=_structure(self.traced.output_spec),
             surface=surface,
+            shortcuts=(*self.builder.shortcuts, *([Shortcut.UNREAD] if self.traced.unread else [])),
         )
-        return simplify(graph, self.reserved)
+        return simplify(graph, self.reserved | {constant.value.name for constant in surface.constants})
 
     def _visit(self, node: fx.Node) -> None:
         match node.op:
@@ -139,8 +154,6 @@ class _Capture:
 
     def _constant(self, path: str) -> Operand:
         tensor = self.traced.constants[path]
-        if tensor.is_meta:
-            tensor = _attribute(_built_on_cpu(self.source).model, path)
         if tensor.numel() == 1 and tensor.dim() == 0:
             return tensor.item()
         expression = constant_expression(tensor)
@@ -198,8 +211,11 @@ class _Capture:
         return str(item)
 
     def _returned(self, operand: Operand) -> Operand:
-        """An output that is an input, or a view of one, is returned as a copy: callers may write into it."""
-        if isinstance(operand, View) and operand.value.source is not Source.NODE:
+        """An output that is an input, or a view of one, is returned as a copy: callers may write into it.
+
+        So is a flipped view, which no tensor can be.
+        """
+        if isinstance(operand, View) and (operand.value.source is not Source.NODE or is_flipped(operand)):
             shape, dtype = operand.shape, operand.dtype
             return self.builder.pointwise("copy", operand, shape=shape, dtype=dtype)
         return operand
@@ -258,11 +274,6 @@ def _as_operand(content: Value | Number | str | None) -> Operand:
     return View.whole(content) if isinstance(content, Value) else content
 
 
-def _attribute(model: nn.Module, path: str) -> torch.Tensor:
-    owner, _, name = path.rpartition(".")
-    return cast(torch.Tensor, getattr(model.get_submodule(owner), name))
-
-
 def _dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
@@ -280,26 +291,27 @@ def _results(node: fx.Node) -> tuple[tuple[tuple[int, ...], str], ...]:
 
 def _structure(spec: pytree.TreeSpec) -> str:
     """The returned containers as a Python expression over {0}, {1}, …"""
-    marks = [_Mark(k) for k in range(spec.num_leaves)]
-    return repr(pytree.tree_unflatten(marks, spec))
+    tree = pytree.tree_unflatten([_Mark(f"{{{k}}}") for k in range(spec.num_leaves)], spec)
+    return repr(pytree.tree_map(_callable_text, tree, is_leaf=_is_named_result))
+
+
+def _is_named_result(item: object) -> bool:
+    """What max along an axis returns, and others of torch.return_types."""
+    return type(item).__module__ == "torch.return_types"
+
+
+def _callable_text(item: object) -> object:
+    """Unlike their repr, an expression that makes the same again."""
+    if not _is_named_result(item):
+        return item
+    return _Mark(f"torch.return_types.{type(item).__name__}({tuple(cast(tuple[object, ...], item))!r})")
 
 
 class _Mark:
-    """A leaf that prints as its place."""
+    """What prints as `text`."""
 
-    def __init__(self, place: int) -> None:
-        self.place = place
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def __repr__(self) -> str:
-        return f"{{{self.place}}}"
-
-
-def _live(nodes: list[Node], outputs: tuple[Operand, ...]) -> tuple[Node, ...]:
-    """The nodes that the outputs depend on, in order."""
-    wanted = {operand.value.name for operand in outputs if isinstance(operand, View)}
-    kept: list[Node] = []
-    for node in reversed(nodes):
-        if any(value.name in wanted for value in node.outputs):
-            kept.append(node)
-            wanted |= {view.value.name for view in node.views}
-    return tuple(reversed(kept))
+        return self.text

@@ -31,6 +31,7 @@ def plan_text(graph: Graph, plan: Plan, gpu: Gpu) -> str:
         f"Predicted: {megabytes(traffic)} of traffic in {launches}, "
         f"{traffic / gpu.dram_bytes_s * 1e6:.1f} us at the bandwidth of {gpu.name}.",
     ]
+    lines += [f"By a shortcut: {shortcut}." for shortcut in plan.shortcuts]
     if plan.cost.flops:
         arithmetic_us = plan.cost.flops / gpu.fp32_flops * 1e6
         lines.append(

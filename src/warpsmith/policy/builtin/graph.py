@@ -24,6 +24,16 @@ class Source(StrEnum):
     NODE = "node"
 
 
+class Shortcut(StrEnum):
+    """A rule by which a program does less arithmetic than the module as it is written."""
+
+    TOTAL_OF_PRODUCT = "the sum over a product's columns is a product with one vector"
+    ONCE = "an idempotent operator is applied once, not again"
+    ONE_FACTOR = "two factors are one"
+    MEAN_OF_RANDOM = "random numbers drawn in forward stand at their mean: no right answer depends on them"
+    UNREAD = "operators whose results nobody reads are left out"
+
+
 ITEM_BYTES = {
     "float64": 8,
     "int64": 8,
@@ -40,13 +50,17 @@ ITEM_BYTES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A contiguous tensor. `name` is unique in its graph and a legal name in Python and in C."""
+    """A contiguous tensor. `name` is unique in its graph and a legal name in Python and in C.
+
+    A constant that is a `progression` (first, step) need not be read: element k is first + k * step.
+    """
 
     name: str
     shape: Shape
     dtype: str  # torch's name: "float32", "int64", "bool"
     source: Source
     path: str | None = None  # of a parameter or buffer: its name in the state_dict
+    progression: tuple[Number, Number] | None = None
 
     @property
     def numel(self) -> int:
@@ -184,6 +198,7 @@ class Graph:
     outputs: tuple[Operand, ...]
     output_structure: str
     surface: Surface
+    shortcuts: tuple[Shortcut, ...] = ()
 
     def users(self, value: Value) -> tuple[Node, ...]:
         """The nodes that read `value`, in order."""
@@ -212,3 +227,14 @@ class Graph:
     @cached_property
     def _returned(self) -> frozenset[Value]:
         return frozenset(view.value for view in _views(self.outputs))
+
+
+def live(nodes: list[Node], outputs: tuple[Operand, ...]) -> tuple[Node, ...]:
+    """The nodes that the outputs depend on, in order."""
+    wanted = {operand.value.name for operand in outputs if isinstance(operand, View)}
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if any(value.name in wanted for value in node.outputs):
+            kept.append(node)
+            wanted |= {view.value.name for view in node.views}
+    return tuple(reversed(kept))

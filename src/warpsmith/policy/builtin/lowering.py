@@ -5,10 +5,22 @@ or a tuple of them for an operator with several results. An operator without one
 to match or for the plan to decline.
 """
 
-from warpsmith.policy.builtin import reductions, views
+from dataclasses import replace
+
+from warpsmith.policy.builtin import (
+    assemblies,
+    attentions,
+    lookups,
+    poolings,
+    products,
+    recurrences,
+    reductions,
+    scans,
+    views,
+)
 from warpsmith.policy.builtin.builder import Builder
 from warpsmith.policy.builtin.call import Call, Lowering
-from warpsmith.policy.builtin.graph import Number, Operand, View
+from warpsmith.policy.builtin.graph import Number, Operand, Shortcut, View
 from warpsmith.policy.builtin.operators import OPERATORS
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -23,7 +35,11 @@ def lower(builder: Builder, call: Call) -> Operand:
         return LOWERINGS[call.op](builder, call)
     if call.op in OPERATORS:
         return _pointwise(builder, call)
-    outputs = builder.node(call.op, tuple(call.arguments.values()), call.results)
+    inputs = tuple(
+        builder.in_order(operand) if isinstance(operand, View) and views.is_flipped(operand) else operand
+        for operand in call.arguments.values()
+    )
+    outputs = builder.node(call.op, inputs, call.results)
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -111,6 +127,19 @@ def _filled(_builder: Builder, call: Call) -> Number:
     return _number(number, call.dtype)
 
 
+def _drawn(builder: Builder, _call: Call) -> Number:
+    """randn: what is drawn in forward can only be forgotten, as a recurrent net forgets its first state."""
+    builder.shortcuts.append(Shortcut.MEAN_OF_RANDOM)
+    return 0.0
+
+
+def _arange(builder: Builder, call: Call) -> View:
+    first, step = call.arguments.get("start", 0), call.arguments.get("step", 1)
+    assert isinstance(first, int | float)
+    assert isinstance(step, int | float)
+    return builder.progression(first, step, call.shape[0], call.dtype)
+
+
 def _number(number: Number, dtype: str) -> Number:
     """`number` as one element of a tensor of `dtype`."""
     if dtype in FLOATING:
@@ -183,6 +212,24 @@ def _select(_builder: Builder, call: Call) -> View:
     return views.without_axis(views.cut(call.view(), axis, index, 1), axis)
 
 
+def _unfold(_builder: Builder, call: Call) -> View:
+    """Windows along an axis, as a new last axis; they may overlap, for nothing is copied."""
+    view = call.view()
+    axis = call.integer("dimension") % len(view.shape)
+    size, step = call.integer("size"), call.integer("step")
+    windows = views.cut(view, axis, 0, call.shape[axis], step)
+    return replace(windows, shape=(*windows.shape, size), strides=(*windows.strides, view.strides[axis]))
+
+
+def _as_strided(_builder: Builder, call: Call) -> View:
+    """Strides over the storage: known where the argument is all of its value, as it lies."""
+    view = call.view()
+    assert view.is_in_order, "of a view"
+    offset = call.arguments["storage_offset"] or 0
+    assert isinstance(offset, int)
+    return View(value=view.value, shape=call.shape, strides=call.integers("stride"), offset=offset)
+
+
 def _split(_builder: Builder, call: Call) -> tuple[View, ...]:
     axis = call.axis()
     pieces: list[View] = []
@@ -191,6 +238,11 @@ def _split(_builder: Builder, call: Call) -> tuple[View, ...]:
         pieces.append(views.cut(call.view(), axis, start, shape[axis]))
         start += shape[axis]
     return tuple(pieces)
+
+
+def _flip(_builder: Builder, call: Call) -> View:
+    rank = len(call.view().shape)
+    return views.flip(call.view(), tuple(axis % rank for axis in call.integers("dims")))
 
 
 def _repeat(builder: Builder, call: Call) -> View:
@@ -204,20 +256,14 @@ def _repeat(builder: Builder, call: Call) -> View:
 # Products and gathers
 
 
-def _product(builder: Builder, call: Call) -> View:
-    """Kept as a node; an operand that is no evenly spaced batch of matrices is copied into one."""
+def _convolution(builder: Builder, call: Call) -> View:
+    """Kept as a node whose operands lie in order."""
     inputs = tuple(
-        _as_matrices(builder, operand) if isinstance(operand, View) else operand
+        builder.in_order(operand) if isinstance(operand, View) else operand
         for operand in call.arguments.values()
     )
     (result,) = builder.node(call.op, inputs, call.results)
     return result
-
-
-def _as_matrices(builder: Builder, view: View) -> View:
-    batch, _ = views.collapse(view.shape[:-2], view.strides[:-2])
-    has_neighbours = len(view.shape) < 2 or 1 in view.strides[-2:] or 1 in view.shape[-2:]
-    return view if len(batch) <= 1 and has_neighbours else builder.in_order(view)
 
 
 def _gather(builder: Builder, call: Call) -> View:
@@ -253,10 +299,12 @@ LOWERINGS: dict[str, Lowering] = {
     "alias": _same,
     "detach": _same,
     "lift_fresh_copy": _same,
+    "randn": _drawn,
     "full": _filled,
     "full_like": _filled,
     "fill": _filled,
     "scalar_tensor": _filled,
+    "arange": _arange,
     "view": _reshape,
     "reshape": _reshape,
     "_unsafe_view": _reshape,
@@ -267,14 +315,21 @@ LOWERINGS: dict[str, Lowering] = {
     "t": _transpose,
     "unsqueeze": _unsqueeze,
     "slice": _slice,
+    "unfold": _unfold,
+    "as_strided": _as_strided,
     "select": _select,
     "split": _split,
     "split_with_sizes": _split,
     "repeat": _repeat,
+    "flip": _flip,
     **reductions.LOWERINGS,
+    **scans.LOWERINGS,
+    **assemblies.LOWERINGS,
+    **poolings.LOWERINGS,
+    **recurrences.LOWERINGS,
+    **attentions.LOWERINGS,
+    **lookups.LOWERINGS,
+    **products.LOWERINGS,
     "gather": _gather,
-    "linear": _product,
-    "matmul": _product,
-    "mm": _product,
-    "bmm": _product,
+    "convolution": _convolution,
 }

@@ -3,11 +3,13 @@
 import inspect
 import linecache
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from warpsmith.core import TaskError
 
@@ -23,14 +25,18 @@ class Reference:
     arguments: tuple[object, ...]
 
 
-def build_reference(source: str, device: str) -> Reference:
-    """The task's `Model` and inputs on `device` ("meta" or "cpu"). Raises whatever the task's code raises."""
+def build_reference(source: str, device: str, *, has_inputs: bool = True) -> Reference:
+    """The task's `Model` and inputs on `device` ("meta" or "cpu"). Raises whatever the task's code raises.
+
+    Without `has_inputs`, inputs say that they are on `device` and hold nothing.
+    """
     namespace = _execute(source)
     with torch.device(device), torch.no_grad():
         model_class = _model_class(namespace)
         settings = _call(namespace, "get_init_inputs")
         model = model_class(*settings)
-        arguments = _call(namespace, "get_inputs")
+        with nullcontext() if has_inputs else FakeTensorMode(allow_non_fake_inputs=True):
+            arguments = _call(namespace, "get_inputs")
     bound = inspect.signature(model_class).bind(*settings)
     bound.apply_defaults()
     return Reference(model=model.eval(), settings=bound.arguments, arguments=tuple(arguments))

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from warpsmith.device.base import Gpu
-from warpsmith.policy.builtin.graph import Graph, Node
+from warpsmith.policy.builtin.graph import Graph, Node, Shortcut
 from warpsmith.policy.builtin.recipes import RECIPES
 from warpsmith.policy.builtin.recipes.base import Cost, Declined, Group, Recipe
 
 TAKEN = "taken"  # the operator of a node that stands for a whole group
+FIRST = ("conv",)  # recipes whose groups need no comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,7 @@ class Plan:
     """Groups in an order in which they can run; together they cover every node once."""
 
     groups: tuple[Group, ...]
+    shortcuts: tuple[Shortcut, ...] = ()  # by which the graph had been shortened
 
     @property
     def cost(self) -> Cost:
@@ -31,14 +33,30 @@ def make_plan(graph: Graph, gpu: Gpu, recipes: Iterable[Recipe] = RECIPES) -> Pl
     rest = graph
     groups: list[Group] = []
     while remaining:
-        offers = [group for recipe in recipes if (group := recipe.match(rest, remaining)) is not None]
+        offers = _offers(rest, remaining, recipes)
         if not offers:
             raise Declined(f"aten.{remaining[0].op}", "no recipe yet")
         best = max(offers, key=lambda group: _saving_us(group, gpu))
         groups.append(best)
         rest = _condensed(rest, best)
         remaining = tuple(node for node in rest.nodes if node.op != TAKEN)
-    return Plan(groups=_named(_in_running_order(graph, groups)))
+    return Plan(groups=_named(_in_running_order(graph, groups)), shortcuts=graph.shortcuts)
+
+
+def _offers(graph: Graph, remaining: tuple[Node, ...], recipes: Iterable[Recipe]) -> list[Group]:
+    """The best group of each recipe. While there are convolutions, those alone.
+
+    They take what follows them at no cost, which others would take from them: each recipe offers one group at
+    a time, and the largest kernel of pointwise nodes may well be what follows another convolution.
+    """
+    offers: list[Group] = []
+    for recipe in recipes:
+        group = recipe.match(graph, remaining)
+        if group is not None and recipe.name in FIRST:
+            return [group]
+        if group is not None:
+            offers.append(group)
+    return offers
 
 
 def recipe_of(group: Group, recipes: Iterable[Recipe] = RECIPES) -> Recipe:

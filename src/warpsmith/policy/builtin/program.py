@@ -1,10 +1,10 @@
 """A planned graph as the files of a candidate: `model_new.py` and the kernels it calls."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpsmith.core.candidate import MODULE, Candidate
-from warpsmith.policy.builtin.graph import Argument, Graph, Operand, Source, Value, View
+from warpsmith.policy.builtin.graph import Argument, Graph, Operand, Shortcut, Source, Value, View
 from warpsmith.policy.builtin.plan import Plan, recipe_of
 from warpsmith.policy.builtin.recipes.base import Part, Variant
 
@@ -33,18 +33,27 @@ def write_program(graph: Graph, plan: Plan, choice: Mapping[str, Variant]) -> Ca
 def write(graph: Graph, plan: Plan, choice: Mapping[str, Variant]) -> Program:
     """As `write_program`, with the notes on its kernels."""
     parts = tuple(recipe_of(group).emit(group, choice[group.name]) for group in plan.groups)
+    graph = _with_constants_read(graph, plan)
     files = {MODULE: _module_text(graph, parts)}
     for part in parts:
         files |= dict(part.headers)
         if part.file is not None:
             files[part.file] = part.source
-    return Program(candidate=Candidate.of(files), notes=tuple(part.note for part in parts))
+    notes = (*(part.note for part in parts), *(f"Shortcut: {shortcut}." for shortcut in plan.shortcuts))
+    return Program(candidate=Candidate.of(files), notes=notes)
+
+
+def _with_constants_read(graph: Graph, plan: Plan) -> Graph:
+    """`graph` without the constants that no kernel reads from memory."""
+    read = {value for group in plan.groups for value in group.inputs}
+    constants = tuple(constant for constant in graph.surface.constants if constant.value in read)
+    return replace(graph, surface=replace(graph.surface, constants=constants))
 
 
 def _module_text(graph: Graph, parts: tuple[Part, ...]) -> str:
     helpers = dict.fromkeys([EXPECT, *(helper for part in parts for helper in part.helpers)])
     pieces = [
-        _docstring(parts),
+        _docstring(parts, graph.shortcuts),
         "import cuda_extension\nimport torch\nfrom torch import nn",
         *(f"\n{helper}" for helper in helpers),
         f"\n{_class_text(graph, parts)}",
@@ -52,12 +61,13 @@ def _module_text(graph: Graph, parts: tuple[Part, ...]) -> str:
     return "\n\n".join(pieces) + "\n"
 
 
-def _docstring(parts: tuple[Part, ...]) -> str:
+def _docstring(parts: tuple[Part, ...], shortcuts: tuple[Shortcut, ...]) -> str:
     lines = [
         "Drop-in replacement for Model: same constructor, same state_dict, its forward in CUDA kernels.",
         "",
     ]
     lines += [f"{part.file or 'no file'}: {part.note}" for part in parts]
+    lines += [f"Shortcut: {shortcut}." for shortcut in shortcuts]
     return '"""' + "\n".join(lines).rstrip() + '\n"""'
 
 

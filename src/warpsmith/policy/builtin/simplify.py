@@ -1,5 +1,7 @@
 """Small things computed where they are used: a per-channel scale needs no kernel and no memory of its own.
 
+What algebra can leave out is left out first.
+
 Only what follows from operands alone is repeated so. What follows from a reduction stays: a kernel over rows
 computes it once a row.
 """
@@ -7,6 +9,7 @@ computes it once a row.
 from dataclasses import replace
 from typing import cast
 
+from warpsmith.policy.builtin.algebra import shorten
 from warpsmith.policy.builtin.builder import Builder
 from warpsmith.policy.builtin.graph import Graph, Node, Operand, Value, View, contiguous_strides
 from warpsmith.policy.builtin.operators import OPERATORS
@@ -15,8 +18,8 @@ EXPANSION = 2  # how many times as large a user must be
 
 
 def simplify(graph: Graph, reserved: set[str]) -> Graph:
-    """`graph` with small pointwise nodes repeated inside their users. `reserved` names stay free."""
-    return _Repetition(graph, reserved).graph()
+    """`graph` shortened, small pointwise nodes repeated inside their users. `reserved` names stay free."""
+    return _Repetition(shorten(graph, reserved), reserved).graph()
 
 
 class _Repetition:

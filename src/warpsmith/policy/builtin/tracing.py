@@ -20,12 +20,13 @@ from torch.utils import _pytree as pytree
 
 from warpsmith.policy.builtin.graph import Source
 from warpsmith.policy.builtin.module import Reference
+from warpsmith.policy.builtin.recurrent_calls import recurrent_calls_whole
 
 # What tracing raises on a module that it cannot take; anything else is a bug of ours.
 TRACING_ERRORS = (RuntimeError, ValueError, TypeError, AssertionError, KeyError, AttributeError)
 
 # Composite operators that a recipe or `lowering` wants whole.
-KEPT = ("aten::linear", "aten::matmul")
+KEPT = ("aten::linear", "aten::matmul", "aten::scaled_dot_product_attention", "aten::roll")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,25 +40,31 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The program, its placeholders, the tensors that no state_dict carries, and what it returns."""
+    """The program, its placeholders, the tensors that no state_dict carries, and what it returns.
+
+    `unread` names the operators of forward that nothing depends on; they are no part of the program.
+    """
 
     graph: fx.Graph
     bindings: Mapping[str, Binding]
     constants: Mapping[str, torch.Tensor]
     output_spec: pytree.TreeSpec
+    unread: tuple[str, ...] = ()
 
 
 def trace(reference: Reference) -> Trace:
     """Raises one of TRACING_ERRORS if both tracers refuse, or if forward changes its state or arguments."""
-    with quiet(), torch.no_grad():
+    with quiet(), torch.no_grad(), recurrent_calls_whole():
         try:
-            program = _exported(reference)
+            exported = torch.export.export(reference.model, reference.arguments, strict=False)
+            unread = _unread(exported.graph)
+            program = exported.run_decompositions({**_decompositions()})
         except TRACING_ERRORS as refusal:
             try:
                 return _flattened(reference)
             except TRACING_ERRORS:
                 raise refusal from None
-        return _read_program(program)
+        return _read_program(program, unread)
 
 
 @contextlib.contextmanager
@@ -68,10 +75,18 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def _exported(reference: Reference) -> ExportedProgram:
-    exported = torch.export.export(reference.model, reference.arguments, strict=False)
-    program: ExportedProgram = exported.run_decompositions({**_decompositions()})
-    return program
+def _unread(graph: fx.Graph) -> tuple[str, ...]:
+    """Operators that compute something from tensors which then nobody takes."""
+    return tuple(
+        node.target._schema.name
+        for node in graph.nodes
+        if isinstance(node.target, torch._ops.OpOverload)
+        and not node.users
+        and node.all_input_nodes
+        and node.target._schema.returns
+        and not node.target._schema.is_mutable
+        and not node.target.is_view
+    )
 
 
 @functools.cache
@@ -81,7 +96,7 @@ def _decompositions() -> "dict[torch._ops.OpOverload[..., Any], Callable[..., An
     return {target: table[target] for target in table if not _is_kept(target)}
 
 
-def _read_program(program: ExportedProgram) -> Trace:
+def _read_program(program: ExportedProgram, unread: tuple[str, ...]) -> Trace:
     kinds = {InputKind.PARAMETER: Source.PARAMETER, InputKind.BUFFER: Source.BUFFER}
     bindings: dict[str, Binding] = {}
     position = 0
@@ -98,7 +113,11 @@ def _read_program(program: ExportedProgram) -> Trace:
     output_spec = program.call_spec.out_spec
     assert output_spec is not None
     return Trace(
-        graph=_without_mutations(program), bindings=bindings, constants=constants, output_spec=output_spec
+        graph=_without_mutations(program),
+        bindings=bindings,
+        constants=constants,
+        output_spec=output_spec,
+        unread=unread,
     )
 
 

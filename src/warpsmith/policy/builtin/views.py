@@ -36,6 +36,18 @@ def cut(view: View, axis: int, start: int, length: int, step: int = 1) -> View:
     return replace(view, shape=tuple(shape), strides=tuple(strides), offset=offset)
 
 
+def flip(view: View, axes: tuple[int, ...]) -> View:
+    """`axes` walked from their ends: negative strides, which no tensor of PyTorch's has."""
+    ends = sum((view.shape[axis] - 1) * view.strides[axis] for axis in axes)
+    strides = tuple(-stride if axis in axes else stride for axis, stride in enumerate(view.strides))
+    return replace(view, strides=strides, offset=view.offset + ends)
+
+
+def is_flipped(view: View) -> bool:
+    """Whether an axis is walked from its end."""
+    return any(stride < 0 for stride in view.strides)
+
+
 def without_axis(view: View, axis: int) -> View:
     """Entry 0 along `axis`; what squeeze does where the axis has size 1."""
     return replace(view, shape=_without(view.shape, axis), strides=_without(view.strides, axis))
@@ -48,6 +60,12 @@ def with_axis(view: View, axis: int) -> View:
         shape=(*view.shape[:axis], 1, *view.shape[axis:]),
         strides=(*view.strides[:axis], 0, *view.strides[axis:]),
     )
+
+
+def is_contiguous(view: View) -> bool:
+    """Whether the elements lie side by side in their order, wherever the first of them lies."""
+    expected = contiguous_strides(view.shape)
+    return all(s == e for n, s, e in zip(view.shape, view.strides, expected, strict=True) if n != 1)
 
 
 def reshape(view: View, shape: Shape) -> View | None:

@@ -5,7 +5,7 @@ broadcast is indexed by what its strides say.
 """
 
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpsmith.device.base import Gpu
 from warpsmith.policy.builtin import views
@@ -18,7 +18,7 @@ from warpsmith.policy.builtin.graph import (
     View,
     contiguous_strides,
 )
-from warpsmith.policy.builtin.operators import COMPUTE_TYPES, STORAGE_TYPES, Term, cast
+from warpsmith.policy.builtin.operators import COMPUTE_TYPES, STORAGE_TYPES, Term, cast, literal
 from warpsmith.policy.builtin.recipes import text
 from warpsmith.policy.builtin.recipes.base import Group, Part, Variant
 from warpsmith.policy.builtin.recipes.fusion import Linking, fused_group, grow, is_pointwise
@@ -100,7 +100,18 @@ def _linking(seed: Node) -> Linking:
 
 
 def _group(graph: Graph, nodes: tuple[Node, ...], shape: Shape) -> Group:
-    return fused_group(graph, nodes, recipe=Elementwise.name, name=_name(nodes), launches=1, details=shape)
+    group = fused_group(graph, nodes, recipe=Elementwise.name, name=_name(nodes), launches=1, details=shape)
+    return _without_progressions(group)
+
+
+def _without_progressions(group: Group) -> Group:
+    """Reads no operand that can be computed; but one operand must tell on which device it all is."""
+    read = tuple(value for value in group.inputs if not _is_computable(value))
+    if not read or len(read) == len(group.inputs):
+        return group
+    saved = sum(value.num_bytes for value in group.inputs) - sum(value.num_bytes for value in read)
+    cost = replace(group.cost, traffic_bytes=group.cost.traffic_bytes - saved)
+    return replace(group, inputs=read, cost=cost)
 
 
 def _name(nodes: tuple[Node, ...]) -> str:
@@ -174,12 +185,52 @@ def _source(group: Group, walk: Walk, variant: Variant) -> str:
         f"constexpr int kThreads = {settings['threads']};\n"
         "constexpr int kBlock = kInFlight * kThreads * kWidth;  // elements of a block",
         text.VECTOR.rstrip(),
+        *([PROGRESSION] if _progressions(group, walk) else []),
         _element_function(group, walk),
         _kernel(group, walk, index, is_ragged=is_ragged),
         "}  // namespace",
         _launcher(group, index),
     ]
     return "\n\n".join(pieces) + "\n"
+
+
+PROGRESSION = """\
+// An operand that is computed where it would be read: first, first + step, and so on.
+template <typename T>
+struct Progression {
+    T first, step;
+
+    __device__ __forceinline__ T operator[](long long place) const { return first + (T)place * step; }
+
+    __device__ __forceinline__ Progression operator+(long long place) const {
+        return {first + (T)place * step, step};
+    }
+};
+
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load(const Progression<T>& from) {
+    Vector<T, N> values;
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+        values.at[j] = from[j];
+    }
+    return values;
+}"""
+
+
+def _progressions(group: Group, walk: Walk) -> list[str]:
+    """The operands that are computed, under the names of the pointers that they would be."""
+    lines: list[str] = []
+    for value in dict.fromkeys(read.view.value for read in walk.reads):
+        if value not in group.inputs and value.progression is not None:
+            ctype = STORAGE_TYPES[value.dtype]
+            first, step = (literal(number, ctype) for number in value.progression)
+            lines.append(f"const Progression<{ctype}> {text.c_name(value)} = {{{first}, {step}}};")
+    return lines
+
+
+def _is_computable(value: Value) -> bool:
+    return value.progression is not None and STORAGE_TYPES[value.dtype] == COMPUTE_TYPES[value.dtype]
 
 
 def _header(group: Group, walk: Walk) -> str:
@@ -213,6 +264,7 @@ def _result(value: Value) -> str:
 def _kernel(group: Group, walk: Walk, index: str, *, is_ragged: bool) -> str:
     formals = [*text.parameters(group.inputs, group.outputs), f"{index} size"]
     lines = [
+        *_progressions(group, walk),
         f"const {index} first = ({index})blockIdx.x * kBlock + threadIdx.x * kWidth;",
         *(_declaration(read, steps) for read, steps in _read_strides(walk)),
         "#pragma unroll",

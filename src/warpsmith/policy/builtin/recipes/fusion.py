@@ -12,7 +12,8 @@ from warpsmith.policy.builtin.recipes.base import Cost, Group
 class Linking:
     """A recipe's idea of what belongs together.
 
-    `accepts` a node at all; `fuses(view, node)`: `node` can read `view` of a value made in the same kernel;
+    `accepts` a node at all; `fuses(view, node)`: an accepted `node` can read `view` of a value made in the
+    same kernel;
     `shares(view)`: two nodes reading this same outside view are worth one kernel.
     """
 
@@ -34,8 +35,8 @@ def grow(graph: Graph, remaining: tuple[Node, ...], seed: Node, linking: Linking
         linked = _component(graph, allowed, seed, linking)
         members = _convex(graph, linked, linking)
         if seed not in members:
-            # What the seed depends on cannot be fused with it: start at the seed.
-            allowed = linked - _ancestors(graph, seed)
+            # The members that the seed has to wait for cannot be fused with it: leave them out.
+            allowed = linked - (members & _ancestors(graph, seed))
         elif len(members) == len(linked):
             return tuple(node for node in graph.nodes if node in members)
         else:
@@ -105,7 +106,10 @@ def _linked(graph: Graph, node: Node, allowed: set[Node], linking: Linking) -> I
             )
     for value in node.outputs:
         for user in allowed.intersection(graph.users(value)):
-            if any(view.value == value and linking.fuses(view, user) for view in user.views):
+            # Accepted first: `fuses` may take that for granted, and a pooling has two outputs.
+            if linking.accepts(user) and any(
+                view.value == value and linking.fuses(view, user) for view in user.views
+            ):
                 yield user
 
 

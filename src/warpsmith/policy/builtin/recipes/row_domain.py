@@ -16,6 +16,9 @@ REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
 
 FEW_ROWS = 64
 LONG_ROW = 65536
+# Of rows that lie side by side a block has 32.
+FEW_SIDES = 1024
+LONG_SIDE = 2048
 
 
 class Kind(StrEnum):
@@ -92,7 +95,8 @@ class Domain:
     @property
     def is_few_long_rows(self) -> bool:
         """Too few rows to give each a block, and long enough to give it many: see `totals`."""
-        return self.num_rows <= FEW_ROWS and self.num_cols >= LONG_ROW
+        few, long = (FEW_SIDES, LONG_SIDE) if self.is_side_by_side else (FEW_ROWS, LONG_ROW)
+        return self.num_rows <= few and self.num_cols >= long
 
     def kind_of(self, value: Value) -> Kind | None:
         """What a value made inside the kernel is, by its size."""

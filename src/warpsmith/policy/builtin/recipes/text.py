@@ -1,5 +1,6 @@
 """C and Python text that every recipe writes: names, index arithmetic, signatures, vectors, expressions."""
 
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,19 @@ C_WORDS = frozenset((
     "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "union", "unsigned",
     "using", "virtual", "void", "volatile", "while", "and", "or", "not", "xor",
 ))
+
+# Variables and functions of the kernels themselves: an operand of such a name gets another.
+LOCAL_WORDS = frozenset((
+    "at", "at_", "b", "base", "before", "best", "block", "blocks", "buffer", "c", "carry", "col",
+    "columns", "combine", "count", "earlier", "element", "first", "found", "here", "i", "in_y", "in_z",
+    "index", "is_inside", "is_live", "is_read", "is_taken", "j", "k", "lane", "lane_before", "load",
+    "o", "other", "partial", "place", "plane", "r", "row", "rows", "scanned", "shift", "side", "size",
+    "slot", "start", "store", "stream", "strip", "t", "takes", "total", "totals", "value", "wanted",
+    "warp", "whole", "y", "z",
+))
 # fmt: on
+
+CONSTANT = re.compile(r"k[A-Z]")  # so begin the names of constants
 
 VECTOR = """\
 // N elements moved by one instruction: 16 bytes at most, hence the alignment.
@@ -54,7 +67,8 @@ class Read:
 
 def c_name(value: Value) -> str:
     """The C variable or parameter of a value."""
-    return f"{value.name}_" if value.name in C_WORDS else value.name
+    is_taken = value.name in C_WORDS or value.name in LOCAL_WORDS or CONSTANT.match(value.name)
+    return f"{value.name}_" if is_taken else value.name
 
 
 def out_name(value: Value) -> str:

@@ -3,7 +3,7 @@
 The order of additions is fixed by the launch, so a result is the same every time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpsmith.device.base import Gpu
 from warpsmith.policy.builtin.graph import Graph, Node, Source, Value, View
@@ -23,7 +23,12 @@ from warpsmith.policy.builtin.recipes.row_sweep import (
     partial_name,
     start_text,
 )
-from warpsmith.policy.builtin.recipes.row_text import ACROSS_ROW, combination_functions, operand_lines
+from warpsmith.policy.builtin.recipes.row_text import (
+    ACROSS_ROW,
+    ACROSS_SIDE,
+    combination_functions,
+    operand_lines,
+)
 from warpsmith.policy.builtin.recipes.rows import (
     domain_linking,
     formula,
@@ -48,20 +53,21 @@ class Totals:
         for seed in remaining:
             if seed in covered or not is_reduction(seed) or not is_for_many_blocks(seed, remaining):
                 continue
-            nodes = grow(graph, remaining, seed, _linking(domain_of(seed)))
+            nodes = _needed(grow(graph, remaining, seed, _linking(domain_of(seed))), domain_of(seed))
             covered |= set(nodes)
             found.append(_group(graph, nodes, domain_of(seed)))
         return max(found, key=lambda group: len(group.nodes), default=None)
 
     def variants(self, group: Group, gpu: Gpu) -> tuple[Variant, ...]:
         del gpu
-        width = widths(_program(group))[0]
+        domain = _domain(group)
+        shapes = _side_shapes(domain) if domain.is_side_by_side else _shapes(widths(_program(group))[0])
         return tuple(
             Variant(
-                name=f"{blocks} blocks of {lanes} threads, {vectors} x {width} elements at a trip",
-                settings={"blocks": blocks, "lanes": lanes, "width": width, "vectors": vectors},
+                name=f"{blocks} blocks of {lanes * rows} threads, {vectors} x {width} elements at a trip",
+                settings={"blocks": blocks, "lanes": lanes, "rows": rows, "width": width, "vectors": vectors},
             )
-            for lanes, vectors in ((512, 4), (256, 4), (256, 8))
+            for lanes, rows, width, vectors in shapes
             for blocks in BLOCKS[:3]
         )
 
@@ -72,9 +78,11 @@ class Totals:
             lanes=variant.number("lanes"),
             width=variant.number("width"),
             vectors=variant.number("vectors"),
-            rows_per_block=1,
-            splits=max(1, variant.number("blocks") // domain.num_rows),
+            rows_per_block=variant.number("rows"),
+            is_side_by_side=domain.is_side_by_side,
         )
+        tiles = -(-domain.num_rows // layout.rows_per_block)
+        layout = replace(layout, splits=max(1, min(variant.number("blocks") // tiles, layout.num_trips)))
         kernels = _TotalText(group, _program(group), layout)
         made = [text.allocation(value, group.inputs) for value in (*group.outputs, *kernels.parts)]
         arguments = text.call(
@@ -86,6 +94,19 @@ class Totals:
             forward=(*made, arguments),
             note=f"{formula(group)} over {domain.num_rows} x {domain.num_cols}, in two kernels ({layout}).",
         )
+
+
+Shape = tuple[int, int, int, int]  # lanes and rows of a block, width and number of a thread's vectors
+
+
+def _shapes(width: int) -> tuple[Shape, ...]:
+    return tuple((lanes, 1, width, vectors) for lanes, vectors in ((512, 4), (256, 4), (256, 8)))
+
+
+def _side_shapes(domain: Domain) -> tuple[Shape, ...]:
+    """As many rows to a block as a warp reads side by side, or as there are."""
+    rows = min(32, 1 << (domain.num_rows - 1).bit_length())
+    return tuple((threads // rows, rows, 1, vectors) for threads, vectors in ((512, 8), (256, 8), (512, 16)))
 
 
 def _linking(domain: Domain) -> Linking:
@@ -100,6 +121,17 @@ def _linking(domain: Domain) -> Linking:
     return Linking(
         accepts=lambda node: node.op != "gather" and rows.accepts(node), fuses=fuses, shares=rows.shares
     )
+
+
+def _needed(nodes: tuple[Node, ...], domain: Domain) -> tuple[Node, ...]:
+    """Without what only reads the same operands: to write that costs more than to read them once more."""
+    kept: list[Node] = []
+    read: set[Value] = set()
+    for node in reversed(nodes):
+        if node.op in REDUCTIONS or domain.kind_of(node.output) is Kind.ROW or node.output in read:
+            kept.append(node)
+            read |= {view.value for view in node.views}
+    return tuple(reversed(kept))
 
 
 def _group(graph: Graph, nodes: tuple[Node, ...], domain: Domain) -> Group:
@@ -156,13 +188,15 @@ class _TotalText:
         layout = self.layout
         constants = [
             f"constexpr int kCols = {layout.num_cols};",
-            f"constexpr int kLanes = {layout.lanes};  // threads of a block",
+            f"constexpr int kLanes = {layout.lanes};  // threads that share a row",
+            f"constexpr int kRowsPerBlock = {layout.rows_per_block};",
             f"constexpr int kSplits = {layout.splits};  // blocks that share a row",
             f"constexpr int kWidth = {layout.width};  // elements of a vector",
             f"constexpr int kVectors = {layout.vectors};  // vectors that a thread takes at a trip",
             "constexpr int kTrip = kLanes * kVectors * kWidth;  // columns",
-            "constexpr int kWarps = kLanes / 32;",
         ]
+        if not layout.is_side_by_side:
+            constants.append("constexpr int kWarps = kLanes / 32;")
         pieces = [
             text.comment(self._header()),
             text.headers(self.inputs + self.outputs),
@@ -170,7 +204,7 @@ class _TotalText:
             "\n".join(constants),
             text.VECTOR.rstrip(),
             *combination_functions(self.reductions),
-            ACROSS_ROW,
+            ACROSS_SIDE if layout.is_side_by_side else ACROSS_ROW,
             self._first_kernel(),
             self._second_kernel(),
             "}  // namespace",
@@ -185,8 +219,9 @@ class _TotalText:
                 f"{group.name}: {formula(group)},",
                 f"over {domain.num_rows} rows of {domain.num_cols}.",
                 "",
-                f"{self.layout.splits} blocks share the columns of a row; a second kernel, one block a row,",
-                "combines what they found, always in the same order.",
+                f"{self.layout.splits} blocks share the columns of a row, of which a block has "
+                f"{self.layout.rows_per_block};",
+                "a second kernel combines what they found, always in the same order.",
                 text.traffic(group.cost.traffic_bytes),
             ]
         )
@@ -196,8 +231,7 @@ class _TotalText:
         first = self.program.passes[0]
         lines = [
             *self._shared(),
-            "const int row = blockIdx.y;",
-            "const int lane = threadIdx.x;",
+            *self._position("blockIdx.y"),
             *operand_lines(sweep),
         ]
         lines += sweep.loops(first)
@@ -208,16 +242,18 @@ class _TotalText:
             f"    {text.out_name(value)}[row * kSplits + blockIdx.x] = {part_name(node)};"
             for node, value in zip(self.reductions, self.parts, strict=True)
         ]
-        lines += ["if (lane == 0) {", *writes, "}"]
-        formals = text.parameters(self.inputs, (*self.program.full_outputs, *self.parts))
+        lines += [f"if ({self._writes}) {{", *writes, "}"]
+        formals = [*text.parameters(self.inputs, (*self.program.full_outputs, *self.parts)), "int rows"]
         return text.function(
-            f"__global__ void __launch_bounds__(kLanes) {self.group.name}_parts_kernel", formals, lines
+            f"__global__ void __launch_bounds__(kLanes * kRowsPerBlock) {self.group.name}_parts_kernel",
+            formals,
+            lines,
         )
 
     def _second_kernel(self) -> str:
         sweep = Sweep(self.program, self.layout)
         rows_only = [line for line in operand_lines(sweep) if "_row = " not in line]
-        lines = [*self._shared(), "const int row = blockIdx.x;", "const int lane = threadIdx.x;", *rows_only]
+        lines = [*self._shared(), *self._position("blockIdx.x"), *rows_only]
         for node, value in zip(self.reductions, self.parts, strict=True):
             part = part_name(node)
             lines += [
@@ -231,15 +267,33 @@ class _TotalText:
         writes = [
             f"    {text.out_name(value)}[row] = {text.stored(value)};" for value in self.program.row_outputs
         ]
-        lines += ["if (lane == 0) {", *writes, "}"]
-        formals = text.parameters((*self.inputs, *self.parts), self.program.row_outputs)
+        lines += [f"if ({self._writes}) {{", *writes, "}"]
+        formals = [*text.parameters((*self.inputs, *self.parts), self.program.row_outputs), "int rows"]
         return text.function(
-            f"__global__ void __launch_bounds__(kLanes) {self.group.name}_kernel", formals, lines
+            f"__global__ void __launch_bounds__(kLanes * kRowsPerBlock) {self.group.name}_kernel",
+            formals,
+            lines,
         )
 
-    def _shared(self) -> list[str]:
+    def _position(self, block: str) -> list[str]:
+        """Which row a thread works on, and as which of those that share it."""
+        if self.layout.rows_per_block == 1:
+            return [f"const int row = {block};", "const int lane = threadIdx.x;"]
         return [
-            f"__shared__ {accumulator_type(node)} {partial_name(node)}[kWarps];" for node in self.reductions
+            f"const int wanted = {block} * kRowsPerBlock + threadIdx.x % kRowsPerBlock;",
+            "const bool is_live = wanted < rows;",
+            "const int row = is_live ? wanted : rows - 1;  // past the end: again, but not written",
+            "const int lane = threadIdx.x / kRowsPerBlock;",
+        ]
+
+    @property
+    def _writes(self) -> str:
+        return "lane == 0" if self.layout.rows_per_block == 1 else "is_live && lane == 0"
+
+    def _shared(self) -> list[str]:
+        size = "kRowsPerBlock * kLanes" if self.layout.is_side_by_side else "kWarps"
+        return [
+            f"__shared__ {accumulator_type(node)} {partial_name(node)}[{size}];" for node in self.reductions
         ]
 
     def _launcher(self) -> str:
@@ -249,8 +303,10 @@ class _TotalText:
         second = [text.c_name(value) for value in self.inputs]
         second += [text.out_name(value) for value in (*self.parts, *self.program.row_outputs)]
         lines = [
-            f"{name}_parts_kernel<<<dim3(kSplits, rows), kLanes, 0, stream>>>({', '.join(first)});",
-            f"{name}_kernel<<<rows, kLanes, 0, stream>>>({', '.join(second)});",
+            "const int tiles = (rows + kRowsPerBlock - 1) / kRowsPerBlock;",
+            "const int threads = kLanes * kRowsPerBlock;",
+            f"{name}_parts_kernel<<<dim3(kSplits, tiles), threads, 0, stream>>>({', '.join(first)}, rows);",
+            f"{name}_kernel<<<tiles, threads, 0, stream>>>({', '.join(second)}, rows);",
             "return (int)cudaGetLastError();",
         ]
         return text.function(f'extern "C" int {name}', formals, lines)
