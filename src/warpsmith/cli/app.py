@@ -12,6 +12,7 @@ from warpsmith.cli import (
     audit,
     bench,
     build,
+    docs,
     doctor,
     optimize,
     redteam,
@@ -64,6 +65,10 @@ bench_app = typer.Typer(
     epilog=epilog(bench.EXAMPLES),
 )
 app.add_typer(bench_app, name="bench")
+docs_app = typer.Typer(
+    no_args_is_help=True, help="Search notes on CUDA, and your own documents.", epilog=epilog()
+)
+app.add_typer(docs_app, name="docs")
 train_app = typer.Typer(
     no_args_is_help=True, help="Train a policy: collect, sft, value, ppo, grpo, toy.", epilog=epilog()
 )
@@ -92,6 +97,10 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]
     (tasks_app, "sample", tasks.sample, tasks.SAMPLE_EXAMPLES),
     (bench_app, "run", bench.run, bench.EXAMPLES),
     (bench_app, "compare", bench.compare, bench.COMPARE_EXAMPLES),
+    (docs_app, "add", docs.add, docs.ADD_EXAMPLES),
+    (docs_app, "search", docs.search, docs.SEARCH_EXAMPLES),
+    (docs_app, "list", docs.list_, docs.LIST_EXAMPLES),
+    (docs_app, "remove", docs.remove, docs.REMOVE_EXAMPLES),
     (train_app, "toy", train.toy.toy, train.toy.EXAMPLES),
     (train_app, "collect", train.recorded.collect, train.recorded.COLLECT_EXAMPLES),
     (train_app, "sft", train.recorded.sft, train.recorded.SFT_EXAMPLES),

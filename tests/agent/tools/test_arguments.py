@@ -5,7 +5,8 @@ import pytest
 from warpsmith.agent import TOOLS
 
 ALL = (
-    "bash, bash_output, kill_bash, read, write, edit, multi_edit, glob, grep, compile, verify, profile, todo"
+    "bash, bash_output, kill_bash, read, write, edit, multi_edit, glob, grep, compile, verify, profile, "
+    "docs, todo"
 )
 
 

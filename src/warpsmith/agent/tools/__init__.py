@@ -5,6 +5,7 @@ from warpsmith.agent.tools.base import Answer, Context, Tool
 from warpsmith.agent.tools.bash import Bash
 from warpsmith.agent.tools.bash_output import BashOutput
 from warpsmith.agent.tools.compile import Compile
+from warpsmith.agent.tools.docs import Docs
 from warpsmith.agent.tools.edit import Edit
 from warpsmith.agent.tools.glob import Glob
 from warpsmith.agent.tools.grep import Grep
@@ -24,7 +25,7 @@ __all__ = ["SPECS", "TOOLS", "Answer", "Context", "Tool", "answer"]
 FILES = (Read(), Write(), Edit(), MultiEdit(), Glob(), Grep())
 COMMANDS = (Bash(), BashOutput(), KillBash())
 QUESTIONS = (Compile(), Verify(), Profile())
-TOOLS: dict[str, Tool] = {tool.spec.name: tool for tool in (*COMMANDS, *FILES, *QUESTIONS, Todo())}
+TOOLS: dict[str, Tool] = {tool.spec.name: tool for tool in (*COMMANDS, *FILES, *QUESTIONS, Docs(), Todo())}
 SPECS = tuple(tool.spec for tool in TOOLS.values())
 
 
