@@ -121,3 +121,9 @@ def test_a_record_that_is_missing_empty_or_no_text_is_a_usage_error(tmp_path):
 def test_an_empty_conversation_is_our_failure():
     with pytest.raises(InfraError):
         ReplayPolicy((HELLO, asks("a"))).respond((), ())
+
+
+def test_a_teams_run_is_no_single_conversation_to_replay(tmp_path):
+    folder = record(tmp_path / "run", '{"type": "Handed"}', said(HELLO), said(asks("a")))
+    with pytest.raises(UsageError, match="team"):
+        make_policy(f"replay:{folder}")

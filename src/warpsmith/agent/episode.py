@@ -7,6 +7,7 @@ from warpsmith.agent.events import (
     Compacted,
     Event,
     Forked,
+    Handed,
     Improved,
     Judged,
     Resumed,
@@ -14,6 +15,7 @@ from warpsmith.agent.events import (
     TurnEnded,
 )
 from warpsmith.agent.runs.snapshot import Snapshot
+from warpsmith.agent.team.state import TeamState
 from warpsmith.core import Cost, Message, Passed, Provenance, Role, Solution, StopReason, Turn
 
 MAX_SAME = 3  # so often in a row the same reply is taken as it is
@@ -44,6 +46,7 @@ class Episode:
     num_inherited: int = 0  # turns of the run that this one was forked from
     is_elsewhere: bool = False  # on another device than that run
     to_be_timed: Solution | None = None  # the best of that run, if it is
+    team: TeamState = field(default_factory=TeamState)  # stays as it is where there is one voice
 
     _ended_s: float = 0.0  # elapsed when the last turn ended ...
     _since: Cost = field(default_factory=Cost)  # ... and spent since then
@@ -64,9 +67,8 @@ class Episode:
                 self._improved(solution)
             case TurnEnded():
                 self._turn_ended(event)
-            case Compacted(context=context):
-                heard = self.context
-                self.context = [heard[item] if isinstance(item, int) else item for item in context]
+            case Compacted() | Handed():
+                self._heard_anew(event)
             case Resumed(lost=lost):
                 self._spent(lost)
             case Forked(turn=turn, is_elsewhere=is_elsewhere):
@@ -74,6 +76,7 @@ class Episode:
                 self.num_inherited = max(self._forks)
             case _:
                 pass  # it is told for the record or for the eye
+        self.team.apply(event)
 
     @property
     def elapsed_s(self) -> float:
@@ -130,6 +133,13 @@ class Episode:
         elif self._reply is not None:
             self._answers.append(message)
 
+    def _heard_anew(self, event: Compacted | Handed) -> None:
+        heard = self.context
+        self.context = [heard[item] if isinstance(item, int) else item for item in event.context]
+        if isinstance(event, Handed):
+            files = {} if self.snapshot is None else self.snapshot.files
+            self.seen.update((name, files.get(name)) for name in event.shown)
+
     def _judged(self, event: Judged) -> None:
         """Keep the program if it has passed, drop it if it has failed since it passed."""
         self._spent(event.cost)
@@ -181,6 +191,7 @@ class Episode:
         """The parent's turns end here: what it spent is its own, and its times are if the device is."""
         self.cost, self._ended_s, self.num_fruitless, self.num_nudges = Cost(), 0.0, 0, 0
         self.is_elsewhere = is_elsewhere
+        self.team.taken_over(is_elsewhere=is_elsewhere)
         if is_elsewhere:
             self.to_be_timed = self.best
             self._fastest, self._fastest_digest = None, ""

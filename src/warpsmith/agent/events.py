@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from warpsmith.agent.budget import Budget
+from warpsmith.agent.team.nouns import Diagnosis, Outcome, Plan, Route
 from warpsmith.core import Candidate, Cost, Message, Solution, StopReason, Verdict
 from warpsmith.policy.base import Tokens
 
@@ -62,6 +63,7 @@ class Said:
     message: Message
     cost: Cost
     is_cut: bool = False  # a reply that ended at its token limit
+    by: str = ""  # who of a team replied; empty: there is one voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,55 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """The word goes to one of a team, who hears `context` and then what is said from here on."""
+
+    to: str
+    context: tuple[Message, ...]
+    shown: tuple[str, ...] = ()  # files of the workspace whose text is in it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A planner has answered, or nobody was there to. Without a plan the answer could not be read."""
+
+    plan: Plan | None
+    reason: str = ""  # why it could not, or why the plan is the plain one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedIn:
+    """A coder's part of an iteration is over: what stands in the workspace is built and tested."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What building and testing came to, and what the rules make of it."""
+
+    outcome: Outcome
+    time_us: float | None  # the program's; None unless it was timed
+    digest: str | None  # None: there was no program
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosed:
+    """The one suggestion that the coder will hear."""
+
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """Where a team goes next, by which rule."""
+
+    route: Route
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """The episode has ended of its own accord; `best` carries the verdict of record."""
 
@@ -143,6 +194,12 @@ Event = (
     | TurnEnded
     | Compacted
     | Resumed
+    | Handed
+    | Planned
+    | HandedIn
+    | Examined
+    | Diagnosed
+    | Routed
     | Finished
     | Aborted
 )

@@ -45,6 +45,7 @@ from warpsmith.core import (
     UsageError,
     Verdict,
 )
+from warpsmith.judge.profile import Profile
 from warpsmith.policy import Policy, PolicyConfig, Price
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class Setting:
     blobs: Blobs | None = None  # where the workspace is kept at the end of each turn; None: nowhere
     interrupt: Interrupt | None = None  # one that others heed as well; None: its own
     device: str = ""  # its name, for a policy that takes over on another one
+    profile: Callable[[], Profile] | None = None  # of the reference, where the judge tells
     policy_config: PolicyConfig = field(default_factory=PolicyConfig)  # what the policy was made with
 
     @property
@@ -73,7 +75,7 @@ class Setting:
         return self.policy_config.price or FREE
 
 
-class _Unreachable(Exception):
+class Unreachable(Exception):
     """The policy cannot be asked any more; the message says why."""
 
 
@@ -134,7 +136,7 @@ class SkillAgent:
                 return stop, ""
             try:
                 said = self._reply()
-            except _Unreachable as unreachable:
+            except Unreachable as unreachable:
                 return StopReason.POLICY, str(unreachable)
             self._answer(said)
 
@@ -151,6 +153,10 @@ class SkillAgent:
             self._say(from_user(ELSEWHERE.format(device=self._setting.device)))
         elif self._episode.context[-1].role is Role.ASSISTANT:
             self._say(from_user(GO_ON))
+        self._time_inherited()
+
+    def _time_inherited(self) -> None:
+        """The parent's best program, where another device judges than did there."""
         solution = self._episode.to_be_timed
         if solution is not None:
             verdict, cost = self._measured(solution, "the best so far on this device")
@@ -184,7 +190,7 @@ class SkillAgent:
         except (InfraError, UsageError) as error:
             if not self._has_asked and isinstance(error, UsageError | EnvironmentMissing):
                 raise
-            raise _Unreachable(str(error)) from error
+            raise Unreachable(str(error)) from error
         self._has_asked = True
         if reply.tokens is not None:
             self._tell(Sampled(turn=len(self._episode.turns) + 1, tokens=reply.tokens))
@@ -198,9 +204,10 @@ class SkillAgent:
         cost = said.cost
         for number, call in enumerate(said.message.tool_calls):
             cost += self._answered(call, self._why_not_run(number))
-        nudge = nudge_text(said, num_same)
+        nudge = self._nudge(said, num_same)
         if nudge is not None:
             self._say(from_user(nudge))
+        cost += self._concluded(said, is_nudged=nudge is not None)
         blobs = self._setting.blobs
         snapshot = Snapshot() if blobs is None else taken(self._setting.workspace.root, blobs)
         self._tell(
@@ -214,6 +221,14 @@ class SkillAgent:
             )
         )
 
+    def _nudge(self, said: Said, num_same: int) -> str | None:
+        """What has to be told about a reply that leads nowhere."""
+        return nudge_text(said, num_same)
+
+    def _concluded(self, said: Said, *, is_nudged: bool) -> Cost:  # noqa: ARG002
+        """What belongs to a turn beside the reply and its answers, and what it took: here nothing."""
+        return Cost()
+
     def _answered(self, call: ToolCall, unwanted: str | None) -> Cost:
         outcome, cost = self._costed(
             lambda: Answer(text=f"not run: {unwanted}") if unwanted else self._run(call)
@@ -226,7 +241,7 @@ class SkillAgent:
 
     def _run(self, call: ToolCall) -> Answer:
         self._tell(Busy(what=call.tool))
-        return _twice(lambda: answer(call, self._context))
+        return twice(lambda: answer(call, self._context))
 
     def _why_not_run(self, number: int) -> str | None:
         """A reply's remaining calls are answered, but not run, once the episode is to end."""
@@ -274,7 +289,7 @@ class SkillAgent:
 
     def _measured(self, solution: Solution, what: str) -> tuple[Verdict, Cost]:
         self._tell(Busy(what=what))
-        return self._costed(lambda: _twice(lambda: self._setting.judge.measure(solution.candidate)))
+        return self._costed(lambda: twice(lambda: self._setting.judge.measure(solution.candidate)))
 
     def _costed(self, work: Callable[[], T]) -> tuple[T, Cost]:
         """What comes of the work, and what it took; of a GPU only while the judge held one."""
@@ -296,7 +311,7 @@ class SkillAgent:
         self._episode.apply(event)
 
 
-def _twice(attempt: Callable[[], T]) -> T:
+def twice(attempt: Callable[[], T]) -> T:
     """A failure of ours may pass; what this machine lacks will not come by itself."""
     try:
         return attempt()

@@ -1,24 +1,29 @@
 """The main job, wired: a task and a policy in, a run folder with the best program out."""
 
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpsmith.agent.budget import Allowance, Budget
-from warpsmith.agent.events import Broadcast, Event, Listener, Started
+from warpsmith.agent.episode import Episode
+from warpsmith.agent.events import Broadcast, Event, Listener, Said, Started
 from warpsmith.agent.interrupt import Interrupt
 from warpsmith.agent.judging import Judging
 from warpsmith.agent.loop import Setting, SkillAgent
 from warpsmith.agent.runs.ledger import LedgerFile
 from warpsmith.agent.runs.record import Record
 from warpsmith.agent.runs.spec import RunSpec
+from warpsmith.agent.team.agent import TeamAgent
+from warpsmith.agent.team.cast import Cast
+from warpsmith.agent.team.spec import TeamSpec
 from warpsmith.agent.workspace.folder import Workspace
 from warpsmith.core import Task, Trajectory
 from warpsmith.device import Device
 from warpsmith.device.lease import lease
 from warpsmith.judge import Judge, JudgeConfig
+from warpsmith.judge.profile import Profile
 from warpsmith.policy import Policy, PolicyConfig
 from warpsmith.sandbox import Sandbox, pick
 from warpsmith.toolchain import Toolchain, default_store
@@ -49,6 +54,7 @@ class OptimizeConfig:
     policy: str = ""
     policy_config: PolicyConfig = field(default_factory=PolicyConfig)
     device_choice: DeviceChoice | None = None  # None: what makes the same kind of device again
+    team: TeamSpec | None = None  # what the policy was cast from, if it is a team's; its coder is `policy`
 
     def spec(self, task: Task) -> RunSpec:
         """What to write down of a run on `task`."""
@@ -63,6 +69,7 @@ class OptimizeConfig:
             task=task,
             budget=self.budget,
             judge=self.judge,
+            team=self.team,
         )
 
 
@@ -88,6 +95,7 @@ class Bench:
     sandbox: Sandbox
     device: Device
     environment: dict[str, str]  # all that a verdict depends on
+    profile: Callable[[], Profile] | None = None  # of the reference, where the judge tells
 
     @property
     def has_gpu(self) -> bool:
@@ -132,7 +140,14 @@ def open_bench(task: Task, config: OptimizeConfig) -> Iterator[Bench]:
         task, device=config.device, sandbox=sandbox, toolchain=toolchain, config=config.judge
     ) as judge:
         environment = judge.environment() | {"platform": platform.platform()}
-        yield Bench(task=task, judge=judge, sandbox=sandbox, device=config.device, environment=environment)
+        yield Bench(
+            task=task,
+            judge=judge,
+            sandbox=sandbox,
+            device=config.device,
+            environment=environment,
+            profile=judge.profile,
+        )
 
 
 def episode(
@@ -157,7 +172,16 @@ def episode(
     told = told_of(record, listener)
     told.on_event(started(policy, bench, config))
     setting = setting_of(bench, workspace, config, record, told, shared or Shared())
-    return SkillAgent(policy, setting).run(task)
+    return agent_of(policy, setting).run(task)
+
+
+def agent_of(
+    policy: Policy, setting: Setting, episode: Episode | None = None, paid: Said | None = None
+) -> SkillAgent:
+    """What lets `policy` work: several that play parts as a team, one alone in the plain loop."""
+    if isinstance(policy, Cast):
+        return TeamAgent(policy, setting, episode, paid)
+    return SkillAgent(policy, setting, episode, paid)
 
 
 def told_of(record: Record, listener: Listener, before: Iterable[Event] = ()) -> Listener:
@@ -182,6 +206,7 @@ def setting_of(
         blobs=record.blobs,
         interrupt=shared.interrupt,
         device=bench.device.name,
+        profile=bench.profile,
         policy_config=config.policy_config,
     )
 

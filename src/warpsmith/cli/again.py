@@ -79,7 +79,8 @@ def fork(
         typer.Option(
             "--model",
             metavar="KIND[:NAME]",
-            help="Who goes on, asked as is said here. (default: who wrote it, asked as before)",
+            help="Who goes on, asked as is said here; of a team, who codes. (default: who wrote it, asked as "
+            "before)",
         ),
     ] = None,
     out: options.OutOption = None,

@@ -5,11 +5,14 @@ from warpsmith.agent.events import (
     Busy,
     Compacted,
     Event,
+    Examined,
     Finished,
     Forked,
     Improved,
     Judged,
+    Planned,
     Resumed,
+    Routed,
     Said,
     Started,
 )
@@ -54,7 +57,7 @@ class Narrator:
             case Compacted(num_tokens=num_tokens, kept_in=kept_in):
                 line = f"  compacted at {tokens_text(num_tokens)} tokens; what was left out is in {kept_in}"
             case _:
-                self._remember(event)
+                line = self._remembered(event)
         return line
 
     @property
@@ -63,12 +66,18 @@ class Narrator:
         turn = f"turn {self.num_turns} · " if self.num_turns else ""
         return f"{turn}{self.doing}{self._best_text()}"
 
-    def _remember(self, event: Event) -> None:
-        """What only the status line tells."""
-        if isinstance(event, Busy):
-            self.doing = WORK.get(event.what, event.what)
-        elif isinstance(event, Improved):
-            self.best = event.solution
+    def _remembered(self, event: Event) -> str | None:
+        """What the status line tells, and a team's steps between replies."""
+        match event:
+            case Busy(what=what):
+                self.doing = WORK.get(what, what)
+            case Improved(solution=solution):
+                self.best = solution
+            case Planned() | Examined() | Routed():
+                return f"  {team_text(event)}"
+            case _:
+                pass
+        return None
 
     def _ended(self, event: Finished) -> str:
         reason = f": {one_line(event.reason, 120)}" if event.reason else ""
@@ -84,13 +93,26 @@ class Narrator:
         self.num_turns += 1
         did = counted([call_text(call) for call in message.tool_calls])
         said = one_line(message.text, 100)
-        return one_line(f"turn {self.num_turns}: {' → '.join(filter(None, (said, did)))}", 200)
+        who = f" ({event.by})" if event.by else ""
+        return one_line(f"turn {self.num_turns}{who}: {' → '.join(filter(None, (said, did)))}", 200)
 
     def _best_text(self) -> str:
         if self.best is None or not isinstance(self.best.verdict, Passed):
             return ""
         timing = self.best.verdict.timing
         return f" · best so far: {'correct' if timing is None else time_and_ratio(timing)}"
+
+
+def team_text(event: Planned | Examined | Routed) -> str:
+    """A step of a team that is nobody's reply."""
+    match event:
+        case Planned(plan=plan, reason=reason):
+            names = "none" if plan is None else ", ".join(one.name for one in plan.sub_tasks)
+            return f"plan: {one_line(names, 120)}" + (f" ({one_line(reason, 120)})" if reason else "")
+        case Examined(outcome=outcome, diagnosis=diagnosis):
+            return f"tested: {outcome}, limited by {diagnosis.bottleneck}: {one_line(diagnosis.finding, 120)}"
+        case Routed(route=route, rule=rule):
+            return f"next: {route}, since {one_line(rule, 120)}"
 
 
 def taken_up_text(event: Forked | Resumed) -> str:

@@ -5,22 +5,23 @@ from typing import Annotated
 
 import typer
 
-from warpsmith.cli import asking, options, spending
+from warpsmith.cli import asking, casting, options, spending
 from warpsmith.cli.asking import Manner
+from warpsmith.cli.casting import Troupe, casting_of
 from warpsmith.cli.console import Console
 from warpsmith.cli.exit_codes import ExitCode
 from warpsmith.cli.numbers import inputs_of, scale_of
 from warpsmith.cli.spending import Caps
-from warpsmith.cli.writers import BUILTIN, Prices, check_writes, writer_of
+from warpsmith.cli.writers import BUILTIN, Prices, Writer, check_writes, writer_of
 from warpsmith.core import UsageError
 
-AGENTS = ("skill",)
 EXAMPLES = (
     "warpsmith optimize examples/rmsnorm_gelu.py",
     "warpsmith optimize task.py --device cpu --gpu a100 --scale 1/16",
     'warpsmith optimize torch.nn:GELU --inputs "f32[64,1024]" --max-minutes 5',
     "warpsmith optimize task.py --model openai:my-model --base-url http://localhost:8000/v1 --max-usd 2",
     "warpsmith optimize task.py --model openai:small --model openai:large --n 8",
+    "warpsmith optimize task.py --agent team --planner openai:large --coder openai:small --verifier rules",
     "warpsmith optimize task.py --json > result.json",
 )
 
@@ -40,10 +41,11 @@ ModelOption = Annotated[
 def optimize(
     *,
     task: options.TaskArgument,
-    agent: Annotated[
-        str, typer.Option(metavar="skill", help="How it works. skill: one loop of replies and tools.")
-    ] = "skill",
+    agent: casting.AgentOption = casting.SKILL,
     model: ModelOption = None,
+    planner: casting.PlannerOption = None,
+    coder: casting.CoderOption = None,
+    verifier: casting.VerifierOption = None,
     n: Annotated[
         int | None,
         typer.Option("--n", min=1, help="Independent attempts, side by side. (default: one a model)"),
@@ -96,9 +98,10 @@ def optimize(
     from warpsmith.tasks import judged_as, load_task
     from warpsmith.toolchain import default_store
 
-    _check_agent(agent)
     models = tuple(model or (BUILTIN,))
-    num_attempts = _num_attempts(n, models)
+    cast = casting_of(agent, models, planner=planner, coder=coder, verifier=verifier)
+    coders = models if cast is None else (cast.coder,)
+    num_attempts = _num_attempts(n, coders)
     caps = Caps(
         max_turns=max_turns,
         max_tokens=max_tokens,
@@ -117,7 +120,7 @@ def optimize(
         feeds_thinking=feed_thinking,
         context_tokens=context_tokens,
     )
-    prices = Prices.of_models(tuple(price or ()), models)
+    prices = Prices.of_models(tuple(price or ()), models if cast is None else cast.models)
     chosen = select_device(device, arch, gpu)
     loaded = judged_as(
         load_task(
@@ -128,7 +131,7 @@ def optimize(
         is_training=train,
         has_backward=backward,
     )
-    check_writes(models, loaded)
+    check_writes(coders, loaded)
     asked = manner.applied(PolicyConfig(gpu=chosen.gpu, precision=loaded.precision))
     config = OptimizeConfig(
         device=chosen,
@@ -138,14 +141,19 @@ def optimize(
         folder=out,
         device_choice=DeviceChoice(kind=device, arch=arch, gpu=gpu),
     )
-    writers = tuple(writer_of(spec, asked, prices, needs_price=max_usd is not None) for spec in models)
-    order = Order(task=loaded, writers=writers, num_attempts=num_attempts, config=config)
+    has_cap = max_usd is not None
+
+    def written_by(spec: str | None) -> Writer | None:
+        if spec is None or spec == casting.RULES:
+            return None
+        return writer_of(spec, asked, prices, needs_price=has_cap)
+
+    writers = tuple(writer_of(spec, asked, prices, needs_price=has_cap) for spec in coders)
+    troupe = None
+    if cast is not None:
+        troupe = Troupe(kind=cast.kind, planner=written_by(cast.planner), verifier=written_by(cast.verifier))
+    order = Order(task=loaded, writers=writers, troupe=troupe, num_attempts=num_attempts, config=config)
     return carry_out(Console(is_json=json), order)
-
-
-def _check_agent(agent: str) -> None:
-    if agent not in AGENTS:
-        raise UsageError(f"unknown agent {agent!r}; choose one of {', '.join(AGENTS)}")
 
 
 def _num_attempts(n: int | None, models: Sequence[str]) -> int:

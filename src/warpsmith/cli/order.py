@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warpsmith.cli.casting import Troupe
 from warpsmith.cli.console import Console
 from warpsmith.cli.ending import Both, Ended, Tally, conclude
 from warpsmith.cli.exit_codes import ExitCode
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """All that was said on a command line. The writers take the attempts in turn."""
+    """All that was said on a command line. The writers take the attempts in turn; with a troupe they code."""
 
     task: "Task"
     writers: tuple[Writer, ...]
+    troupe: Troupe | None = None
     num_attempts: int
     config: "OptimizeConfig"
 
@@ -38,6 +40,9 @@ def carry_out(console: Console, order: Order) -> ExitCode:
     from warpsmith.cli.progress import Progress
     from warpsmith.sandbox import pick
 
+    troupe = _probed(console, order.troupe)
+    team = None if troupe is None else troupe.spec()
+    order = replace(order, troupe=troupe, config=replace(order.config, team=team))
     seats = _seats(console, order)
     console.warn(pick(order.config.sandbox).warning)
     foreseen = _foreseen(console, order, seats)
@@ -67,7 +72,30 @@ def _seats(console: Console, order: Order) -> list[Seat]:
     numbered = [
         replace(writer, config=seeded(writer.config, number)) for number, writer in enumerate(chosen, start=1)
     ]
-    return [Seat(writer=writer, policy=writer.policy()) for writer in numbered]
+    return [Seat(writer=writer, policy=_policy(order, writer)) for writer in numbered]
+
+
+def _probed(console: Console, troupe: Troupe | None) -> Troupe | None:
+    """The others of a team, each asked in the way that its endpoint can answer."""
+    if troupe is None:
+        return None
+    planner, verifier = troupe.planner, troupe.verifier
+    return replace(
+        troupe,
+        planner=None if planner is None else probed(console, planner),
+        verifier=None if verifier is None else probed(console, verifier),
+    )
+
+
+def _policy(order: Order, writer: Writer) -> "Policy":
+    """One that works alone, or a team whose coder the writer is."""
+    from warpsmith.agent.team.cast import cast_of
+    from warpsmith.agent.team.spec import Part
+
+    team = order.config.team
+    if team is None:
+        return writer.policy()
+    return cast_of(team, Part(policy=writer.spec, policy_config=writer.config))
 
 
 def _foreseen(console: Console, order: Order, seats: list[Seat]) -> dict[str, object]:
@@ -80,6 +108,8 @@ def _foreseen(console: Console, order: Order, seats: list[Seat]) -> dict[str, ob
         return {"probes": probes, "estimate": None}
     found = estimate(order.task, models, order.config.budget)
     console.note(estimate_text(found))
+    if order.troupe is not None:
+        console.note("  this is the coder's part; what planner and verifier say comes on top")
     return {"probes": probes, "estimate": found}
 
 

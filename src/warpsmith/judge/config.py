@@ -26,8 +26,8 @@ class TimeLimits:
 class ClockConfig:
     """How a program is timed on a GPU.
 
-    With these figures a verdict on a short kernel holds the GPU for about half a second: 11 rounds of two
-    programs, each some 18 calls of 0.65 ms, what is around a call included, and as long again to prepare them.
+    With these figures a verdict on a short kernel holds the GPU for 0.6 to 0.8 s: 11 rounds of two programs,
+    each some 18 calls of 0.65 ms, what is around a call included, and as long again to prepare them.
     """
 
     rounds: int = 11  # each holds one measurement of every program, in random order

@@ -18,6 +18,7 @@ from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.gates import Gate, rules, sanitizer, shapes, symbols
 from warpsmith.judge.guests import Guests
 from warpsmith.judge.oracle_client import OracleClient
+from warpsmith.judge.profile import Profile, profile_of
 from warpsmith.judge.programs import Programs
 from warpsmith.judge.protocol import Open, Ready, Regime
 from warpsmith.judge.scratch import Scratch
@@ -103,6 +104,10 @@ class Judge:
         """The same, and how fast it is. On a GPU it waits until nobody else uses that GPU for this."""
         look = partial(self._judged, candidate, gates.SPEED)
         return twice_refused(look) if self.device.kind == "cuda" else look()
+
+    def profile(self) -> Profile:
+        """What is known of the reference before any candidate is judged. Raises InfraError."""
+        return profile_of(self._subject, self.device.gpu)
 
     def check_controls(self) -> tuple[controls.Controlled, ...]:
         """Answers whose verdict is known, judged. Raises InfraError if the judge is blind on this task."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpsmith.agent.events import Compacted, Event, Said
+from warpsmith.agent.events import Compacted, Event, Handed, Said
 from warpsmith.agent.runs.past import Past, past_of
 from warpsmith.agent.tools import SPECS
 from warpsmith.core import UsageError
@@ -32,11 +32,11 @@ class Shelf:
     def taught_in(self, folder: Path) -> Sample:
         """What any other policy said in a run, as the student would read it.
 
-        Raises UsageError if the run was compacted, so that no one text holds all that was read.
+        Raises UsageError if the run was compacted or a team's, so that no one text holds all that was read.
         """
         past = past_of(folder)
-        if any(isinstance(event, Compacted) for event in past.events):
-            raise UsageError(f"{folder} was compacted on the way; what was read is not in one piece")
+        if any(isinstance(event, Compacted | Handed) for event in past.events):
+            raise UsageError(f"{folder} was compacted or a team's; what was read is not in one piece")
         messages = tuple(event.message for event in past.events if isinstance(event, Said))
         return sample_of(messages, Reading.of(self.template, SPECS), replace(self._origin(past), weights=""))
 

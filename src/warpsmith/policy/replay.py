@@ -79,6 +79,10 @@ def _recorded(path: Path) -> tuple[Message, ...]:
         event = _event(line, f"{path}:{number}")
         if event.get("type") == "Resumed":
             recorded = _until_turn(recorded, event.get("turn"))
+        elif event.get("type") == "Handed":
+            raise UsageError(
+                f"{path} is a team's run; a recording of several conversations cannot be replayed"
+            )
         elif event.get("type") == "Said":
             recorded.append(_message(event, f"{path}:{number}"))
     if not any(message.role is Role.ASSISTANT for message in recorded):

@@ -8,13 +8,13 @@ from pathlib import Path
 from warpsmith.agent.budget import Budget
 from warpsmith.agent.episode import Episode
 from warpsmith.agent.events import Event, Forked, Listener, Resumed, TurnEnded, in_effect
-from warpsmith.agent.loop import SkillAgent
 from warpsmith.agent.optimize import (
     Bench,
     DeviceChoice,
     OptimizeConfig,
     Optimized,
     Shared,
+    agent_of,
     environment_of,
     open_bench,
     setting_of,
@@ -25,6 +25,8 @@ from warpsmith.agent.runs.past import Past, entries_until, lost_of, paid_of, pas
 from warpsmith.agent.runs.record import BLOBS, Record
 from warpsmith.agent.runs.snapshot import Blobs, Snapshot, restored
 from warpsmith.agent.runs.spec import RunSpec
+from warpsmith.agent.team.cast import cast_of
+from warpsmith.agent.team.spec import Part
 from warpsmith.agent.workspace.folder import Refused, Workspace
 from warpsmith.core import Task, UsageError
 from warpsmith.device import select_device
@@ -76,7 +78,7 @@ def resume(
         listener.on_event(resumed)
         told = told_of(record, listener, before)
         setting = setting_of(bench, workspace, config, record, told, Shared())
-        trajectory = SkillAgent(policy, setting, episode, paid_of(past)).run(past.task)
+        trajectory = agent_of(policy, setting, episode, paid_of(past)).run(past.task)
     return Optimized(folder=folder, trajectory=trajectory, environment=environment_of(bench, policy))
 
 
@@ -121,7 +123,7 @@ def fork(
             listener.on_event(event)
         told = told_of(record, listener, before)
         setting = setting_of(bench, workspace, config, record, told, Shared())
-        trajectory = SkillAgent(policy, setting, episode).run(past.task)
+        trajectory = agent_of(policy, setting, episode).run(past.task)
     return Optimized(folder=record.folder, trajectory=trajectory, environment=environment_of(bench, policy))
 
 
@@ -142,13 +144,16 @@ def _config(spec: RunSpec) -> OptimizeConfig:
         policy=spec.policy,
         policy_config=spec.policy_config,
         device_choice=DeviceChoice(kind=spec.device, arch=spec.arch, gpu=spec.gpu),
+        team=spec.team,
     )
 
 
 def _policy(spec: RunSpec, folder: Path) -> Policy:
     if not spec.policy:
         raise UsageError(f"{folder} was made by a policy without a name; say which one shall go on")
-    return make_policy(spec.policy, spec.policy_config)
+    if spec.team is None:
+        return make_policy(spec.policy, spec.policy_config)
+    return cast_of(spec.team, Part(policy=spec.policy, policy_config=spec.policy_config))
 
 
 def _replayed(events: tuple[Event, ...]) -> Episode:

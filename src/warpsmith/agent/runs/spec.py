@@ -6,6 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from warpsmith.agent.budget import Budget
 from warpsmith.agent.events import Started
+from warpsmith.agent.team.spec import Part, TeamSpec
 from warpsmith.core import Task, UsageError
 from warpsmith.core.codec import from_data, to_data
 from warpsmith.judge import JudgeConfig
@@ -30,13 +31,19 @@ class RunSpec:
     """Without its source, which lies in the run folder."""
     budget: Budget = field(default_factory=Budget)
     judge: JudgeConfig = field(default_factory=JudgeConfig)
+    team: TeamSpec | None = None  # whose coder `policy` is; None: it works alone
 
     def to_config(self) -> dict[str, Any]:
         """For Started.config: what a URL may hold of a name, a password or a token is left out."""
-        url = self.policy_config.base_url
-        config = replace(self.policy_config, base_url=None if url is None else _public(url))
-        task = replace(self.task, source="")
-        data: dict[str, Any] = to_data(replace(self, format=FORMAT, policy_config=config, task=task))
+        data: dict[str, Any] = to_data(
+            replace(
+                self,
+                format=FORMAT,
+                policy_config=_without_secrets(self.policy_config),
+                task=replace(self.task, source=""),
+                team=None if self.team is None else _public_team(self.team),
+            )
+        )
         return data
 
 
@@ -55,6 +62,19 @@ def spec_of(started: Started, where: object) -> RunSpec:
 
 
 ANEW = "start a new run: its program can be verified as it is, with `warpsmith verify`"
+
+
+def _public_team(team: TeamSpec) -> TeamSpec:
+    return replace(team, planner=_public_part(team.planner), verifier=_public_part(team.verifier))
+
+
+def _public_part(part: Part) -> Part:
+    return replace(part, policy_config=_without_secrets(part.policy_config))
+
+
+def _without_secrets(config: PolicyConfig) -> PolicyConfig:
+    url = config.base_url
+    return replace(config, base_url=None if url is None else _public(url))
 
 
 def _public(url: str) -> str:
