@@ -1,6 +1,7 @@
 """What a verdict earns."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -91,8 +92,21 @@ def timing_of(verdict: Verdict) -> Timing | Failed | NoReward:
             return _settled(timing)
 
 
-def is_modelled(timing: Timing) -> bool:
-    return timing.provenance is Provenance.MODELLED
+def earned(verdict: Verdict, wrong: float, of: Callable[[Timing], tuple[float, dict[str, float]]]) -> Outcome:
+    """What a program earns: `wrong` if it failed, else what `of` makes of its times, and of what parts."""
+    timing = timing_of(verdict)
+    match timing:
+        case NoReward():
+            return timing
+        case Failed():
+            return Reward(value=wrong, parts={"correct": 0.0})
+        case _:
+            value, parts = of(timing)
+            return Reward(
+                value=value,
+                parts={"correct": 1.0, **parts},
+                is_modelled=timing.provenance is Provenance.MODELLED,
+            )
 
 
 def baseline_of(timing: Timing, name: str) -> Ratio:

@@ -4,17 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from warpsmith.core import UsageError, Verdict
-from warpsmith.learn.rewards.base import (
-    Failed,
-    NoReward,
-    Outcome,
-    Reward,
-    baseline_of,
-    check_baseline,
-    is_modelled,
-    timing_of,
-)
+from warpsmith.core import Timing, UsageError, Verdict
+from warpsmith.learn.rewards.base import NoReward, Outcome, Reward, baseline_of, check_baseline, earned
 from warpsmith.learn.rubric.base import Scores
 
 DISCOUNT = 0.4
@@ -34,16 +25,11 @@ class Kevin:
         check_baseline(self.baseline)
 
     def reward(self, verdict: Verdict, scores: Scores | None = None) -> Outcome:  # noqa: ARG002
-        timing = timing_of(verdict)
-        match timing:
-            case NoReward():
-                return timing
-            case Failed():
-                return Reward(value=0.0, parts={"correct": 0.0})
-            case _:
-                speedup = baseline_of(timing, self.baseline).centre
-                parts = {"correct": 1.0, "bonus": self.bonus, "speedup": speedup}
-                return Reward(value=self.bonus + speedup, parts=parts, is_modelled=is_modelled(timing))
+        return earned(verdict, 0.0, self._value)
+
+    def _value(self, timing: Timing) -> tuple[float, dict[str, float]]:
+        speedup = baseline_of(timing, self.baseline).centre
+        return self.bonus + speedup, {"bonus": self.bonus, "speedup": speedup}
 
 
 def discounted(outcomes: Sequence[Outcome], discount: float = DISCOUNT) -> tuple[Outcome, ...]:

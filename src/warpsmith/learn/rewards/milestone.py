@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from warpsmith.core import Ratio, UsageError, Verdict
-from warpsmith.learn.rewards.base import Failed, NoReward, Outcome, Reward, is_modelled, timing_of
+from warpsmith.core import Ratio, Timing, UsageError, Verdict
+from warpsmith.learn.rewards.base import Outcome, earned
 from warpsmith.learn.rubric.base import Scores
 
 
@@ -25,25 +25,19 @@ class Milestone:
             raise UsageError(f"the margin is a share of the baseline's time, in [0, 1), not {self.margin:g}")
 
     def reward(self, verdict: Verdict, scores: Scores | None = None) -> Outcome:  # noqa: ARG002
-        timing = timing_of(verdict)
-        match timing:
-            case NoReward():
-                return timing
-            case Failed():
-                return Reward(value=-1.0, parts={"correct": 0.0})
-            case _:
-                beats_eager = self._beats(timing.against_eager)
-                beats_compile = self._beats(timing.against_compile)
-                value = 1.0 + beats_eager + (beats_eager and beats_compile)
-                parts = {
-                    "correct": 1.0,
-                    "beats_eager": float(beats_eager),
-                    "beats_compile": float(beats_compile),
-                    "against_eager": timing.against_eager.centre,
-                }
-                if timing.against_compile is not None:
-                    parts["against_compile"] = timing.against_compile.centre
-                return Reward(value=value, parts=parts, is_modelled=is_modelled(timing))
+        return earned(verdict, -1.0, self._value)
+
+    def _value(self, timing: Timing) -> tuple[float, dict[str, float]]:
+        beats_eager = self._beats(timing.against_eager)
+        beats_compile = self._beats(timing.against_compile)
+        parts = {
+            "beats_eager": float(beats_eager),
+            "beats_compile": float(beats_compile),
+            "against_eager": timing.against_eager.centre,
+        }
+        if timing.against_compile is not None:
+            parts["against_compile"] = timing.against_compile.centre
+        return 1.0 + beats_eager + (beats_eager and beats_compile), parts
 
     def _beats(self, ratio: Ratio | None) -> bool:
         return ratio is not None and 1.0 - 1.0 / ratio.centre > self.margin

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from warpsmith.core import UsageError, Verdict
-from warpsmith.learn.rewards.base import Failed, NoReward, Outcome, Reward, is_modelled, timing_of
+from warpsmith.core import Timing, UsageError, Verdict
+from warpsmith.learn.rewards.base import Outcome, earned
 from warpsmith.learn.rubric.base import Scores
 
 
@@ -24,15 +24,7 @@ class Shaped:
     needs_rubric: ClassVar[bool] = True
 
     def reward(self, verdict: Verdict, scores: Scores | None = None) -> Outcome:
-        timing = timing_of(verdict)
-        match timing:
-            case NoReward():
-                return timing
-            case Failed():
-                return Reward(value=0.0, parts={"correct": 0.0})
-            case _:
-                speedup = timing.against_eager.centre
-                return _shaped(self.name, scores, speedup, self._value, is_modelled=is_modelled(timing))
+        return earned(verdict, 0.0, lambda timing: _shaped(self.name, scores, timing, self._value))
 
     def _value(self, speedup: float, shape: float) -> float:
         return min((speedup + self.tau) * (1.0 + self.lam * shape), self.r_max)
@@ -54,15 +46,7 @@ class ShapedAsCoded:
     needs_rubric: ClassVar[bool] = True
 
     def reward(self, verdict: Verdict, scores: Scores | None = None) -> Outcome:
-        timing = timing_of(verdict)
-        match timing:
-            case NoReward():
-                return timing
-            case Failed():
-                return Reward(value=0.0, parts={"correct": 0.0})
-            case _:
-                speedup = timing.against_eager.centre
-                return _shaped(self.name, scores, speedup, self._value, is_modelled=is_modelled(timing))
+        return earned(verdict, 0.0, lambda timing: _shaped(self.name, scores, timing, self._value))
 
     def _value(self, speedup: float, shape: float) -> float:
         base = min(max(speedup, 0.0), self.max_speedup) + self.tau
@@ -70,23 +54,17 @@ class ShapedAsCoded:
 
 
 def _shaped(
-    name: str,
-    scores: Scores | None,
-    speedup: float,
-    value: Callable[[float, float], float],
-    *,
-    is_modelled: bool,
-) -> Reward:
+    name: str, scores: Scores | None, timing: Timing, value: Callable[[float, float], float]
+) -> tuple[float, dict[str, float]]:
     if scores is None:
         raise UsageError(f"the reward {name} needs the scores of a rubric; ask one first")
+    speedup = timing.against_eager.centre
     levels = {str(dimension): float(level) for dimension, level in scores.levels.items()}
     parts = {
-        "correct": 1.0,
         "speedup": speedup,
         "hack": float(scores.is_hack),
         "rubric": scores.shape,
         "is_neutral": float(scores.is_neutral),
         **levels,
     }
-    earned = 0.0 if scores.is_hack else value(speedup, scores.shape)
-    return Reward(value=earned, parts=parts, is_modelled=is_modelled)
+    return (0.0 if scores.is_hack else value(speedup, scores.shape)), parts

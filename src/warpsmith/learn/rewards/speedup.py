@@ -3,17 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from warpsmith.core import Verdict
-from warpsmith.learn.rewards.base import (
-    Failed,
-    NoReward,
-    Outcome,
-    Reward,
-    baseline_of,
-    check_baseline,
-    is_modelled,
-    timing_of,
-)
+from warpsmith.core import Timing, Verdict
+from warpsmith.learn.rewards.base import Outcome, baseline_of, check_baseline, earned
 from warpsmith.learn.rubric.base import Scores
 
 
@@ -29,13 +20,8 @@ class SpeedUp:
         check_baseline(self.baseline)
 
     def reward(self, verdict: Verdict, scores: Scores | None = None) -> Outcome:  # noqa: ARG002
-        timing = timing_of(verdict)
-        match timing:
-            case NoReward():
-                return timing
-            case Failed():
-                return Reward(value=-1.0, parts={"correct": 0.0})
-            case _:
-                speedup = baseline_of(timing, self.baseline).centre
-                parts = {"correct": 1.0, "speedup": speedup}
-                return Reward(value=speedup, parts=parts, is_modelled=is_modelled(timing))
+        return earned(verdict, -1.0, self._value)
+
+    def _value(self, timing: Timing) -> tuple[float, dict[str, float]]:
+        speedup = baseline_of(timing, self.baseline).centre
+        return speedup, {"speedup": speedup}

@@ -44,31 +44,13 @@ class Extremum:
 
     def variants(self, group: Group, gpu: Gpu) -> tuple[Variant, ...]:
         del gpu
-        return tuple(
-            Variant(
-                name=str(layout),
-                settings={
-                    "lanes": layout.lanes,
-                    "width": layout.width,
-                    "vectors": layout.vectors,
-                    "rows": layout.rows_per_block,
-                },
-            )
-            for layout in _layouts(group)
-        )
+        return tuple(layout.variant for layout in _layouts(group))
 
     def emit(self, group: Group, variant: Variant) -> Part:
         wrapped = _wrapped(group)
         operands = _operands(wrapped)
         domain = operands.domain
-        layout = Layout(
-            num_cols=domain.num_cols,
-            lanes=variant.number("lanes"),
-            width=variant.number("width"),
-            vectors=variant.number("vectors"),
-            rows_per_block=variant.number("rows"),
-            is_side_by_side=domain.is_side_by_side,
-        )
+        layout = Layout.of(variant, domain)
         kernel = _Text(group, wrapped, operands, layout)
         made = [text.allocation(value, group.inputs) for value in group.outputs]
         call = text.call(group.name, operands.inputs, group.outputs, (str(domain.num_rows),))

@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from warpsmith.policy.builtin.recipes.base import Variant
+from warpsmith.policy.builtin.recipes.row_domain import Domain
+
 LANES = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
 MAX_HELD = 32  # elements of one value that a thread holds
 
@@ -22,6 +25,29 @@ class Layout:
     rows_per_block: int
     splits: int = 1
     is_side_by_side: bool = False
+
+    @classmethod
+    def of(cls, variant: Variant, domain: Domain) -> "Layout":
+        """That of a variant which `variant` made, over the rows of `domain`."""
+        return cls(
+            num_cols=domain.num_cols,
+            lanes=variant.number("lanes"),
+            width=variant.number("width"),
+            vectors=variant.number("vectors"),
+            rows_per_block=variant.number("rows"),
+            is_side_by_side=domain.is_side_by_side,
+        )
+
+    @property
+    def variant(self) -> Variant:
+        """The way of writing a group that it stands for."""
+        settings = {
+            "lanes": self.lanes,
+            "width": self.width,
+            "vectors": self.vectors,
+            "rows": self.rows_per_block,
+        }
+        return Variant(name=str(self), settings=settings)
 
     @property
     def threads(self) -> int:

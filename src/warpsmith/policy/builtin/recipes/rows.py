@@ -37,18 +37,11 @@ class Rows:
 
     def variants(self, group: Group, gpu: Gpu) -> tuple[Variant, ...]:
         del gpu
-        return tuple(_variant(layout) for layout in _layouts(group)[:MAX_VARIANTS])
+        return tuple(layout.variant for layout in _layouts(group)[:MAX_VARIANTS])
 
     def emit(self, group: Group, variant: Variant) -> Part:
         domain = _domain(group)
-        layout = Layout(
-            num_cols=domain.num_cols,
-            lanes=variant.number("lanes"),
-            width=variant.number("width"),
-            vectors=variant.number("vectors"),
-            rows_per_block=variant.number("rows"),
-            is_side_by_side=domain.is_side_by_side,
-        )
+        layout = Layout.of(variant, domain)
         program = _program(group, is_streamed=layout.is_streamed)
         kernel = RowText(group.name, program, layout)
         made = [text.allocation(value, group.inputs) for value in group.outputs]
@@ -59,16 +52,6 @@ class Rows:
             forward=(*made, call),
             note=f"{formula(group)} over {domain.num_rows} rows of {domain.num_cols} ({layout}).",
         )
-
-
-def _variant(layout: Layout) -> Variant:
-    settings = {
-        "lanes": layout.lanes,
-        "width": layout.width,
-        "vectors": layout.vectors,
-        "rows": layout.rows_per_block,
-    }
-    return Variant(name=str(layout), settings=settings)
 
 
 def is_reduction(node: Node) -> bool:

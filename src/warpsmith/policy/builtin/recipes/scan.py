@@ -49,29 +49,11 @@ class Scan:
 
     def variants(self, group: Group, gpu: Gpu) -> tuple[Variant, ...]:
         del gpu
-        return tuple(
-            Variant(
-                name=str(layout),
-                settings={
-                    "lanes": layout.lanes,
-                    "width": layout.width,
-                    "vectors": layout.vectors,
-                    "rows": layout.rows_per_block,
-                },
-            )
-            for layout in _layouts(group)[:MAX_VARIANTS]
-        )
+        return tuple(layout.variant for layout in _layouts(group)[:MAX_VARIANTS])
 
     def emit(self, group: Group, variant: Variant) -> Part:
         domain = scan_domain(_wrapped(group).heart)
-        layout = Layout(
-            num_cols=domain.num_cols,
-            lanes=variant.number("lanes"),
-            width=variant.number("width"),
-            vectors=variant.number("vectors"),
-            rows_per_block=variant.number("rows"),
-            is_side_by_side=domain.is_side_by_side,
-        )
+        layout = Layout.of(variant, domain)
         operands = _operands(group)
         kernel = ScanText(group.name, _wrapped(group), operands, layout)
         made = [text.allocation(value, group.inputs) for value in group.outputs]

@@ -73,14 +73,7 @@ class Totals:
 
     def emit(self, group: Group, variant: Variant) -> Part:
         domain = _domain(group)
-        layout = Layout(
-            num_cols=domain.num_cols,
-            lanes=variant.number("lanes"),
-            width=variant.number("width"),
-            vectors=variant.number("vectors"),
-            rows_per_block=variant.number("rows"),
-            is_side_by_side=domain.is_side_by_side,
-        )
+        layout = Layout.of(variant, domain)
         tiles = -(-domain.num_rows // layout.rows_per_block)
         layout = replace(layout, splits=max(1, min(variant.number("blocks") // tiles, layout.num_trips)))
         kernels = _TotalText(group, _program(group), layout)
