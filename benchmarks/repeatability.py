@@ -30,7 +30,7 @@ from warpsmith.core.codec import to_data
 from warpsmith.device import Device, select_device
 from warpsmith.device.lease import lease
 from warpsmith.judge import Judge, JudgeConfig
-from warpsmith.judge.baselines import keeping_baselines
+from warpsmith.judge.clock.baselines import keeping_baselines
 from warpsmith.judge.config import ClockConfig
 from warpsmith.judge.gates import clock, load
 from warpsmith.judge.trial import Failure, Trial

@@ -1,7 +1,7 @@
 """When a refused time is looked at again."""
 
 from warpsmith.core import Accuracy, Implausible, Passed, Wrong
-from warpsmith.judge.appeal import twice_refused
+from warpsmith.judge.clock.appeal import twice_refused
 
 REFUSED = Implausible(message="two clocks differ")
 PASSED = Passed(accuracy=Accuracy(error=0.0, reference_error=0.0, allowed=1.0))

@@ -11,7 +11,9 @@ import pytest
 from warpsmith.core import Candidate, Crashed, Implausible, InfraError, Provenance, Speed, Task, Timing, Wrong
 from warpsmith.device import GPUS
 from warpsmith.device.base import Device
-from warpsmith.judge import JudgeConfig, throttle
+from warpsmith.judge import JudgeConfig
+from warpsmith.judge.clock import throttle
+from warpsmith.judge.clock.rounds import Rounds, agrees, resolution_us
 from warpsmith.judge.config import ClockConfig
 from warpsmith.judge.gates import clock
 from warpsmith.judge.protocol import (
@@ -40,7 +42,6 @@ from warpsmith.judge.protocol import (
     Warm,
     Warmed,
 )
-from warpsmith.judge.rounds import Rounds, agrees, resolution_us
 from warpsmith.judge.trial import OpenTask, Trial
 
 FLUSH_US, ASKING_US = 60.0, 200.0

@@ -20,7 +20,7 @@ from warpsmith.core import (
 )
 from warpsmith.core.codec import from_json, to_json
 from warpsmith.judge import JudgeConfig
-from warpsmith.judge.baselines import keeping_baselines
+from warpsmith.judge.clock.baselines import keeping_baselines
 from warpsmith.judge.exchange import failure, start_failure
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient

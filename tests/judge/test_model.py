@@ -6,8 +6,8 @@ import pytest
 
 from warpsmith.core import Precision
 from warpsmith.device import GPUS
-from warpsmith.judge.floor import Traffic, best_rate, floor
-from warpsmith.judge.model import Launch, Memory, Unit, Work, fused, launch_us, program_us
+from warpsmith.judge.clock.floor import Traffic, best_rate, floor
+from warpsmith.judge.clock.model import Launch, Memory, Unit, Work, fused, launch_us, program_us
 
 GPU = replace(
     GPUS["h200"], dram_bytes_s=1e12, fp32_flops=50e12, tf32_flops=300e12, bf16_flops=600e12, launch_us=3.0

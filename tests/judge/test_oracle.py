@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from warpsmith.core import TaskError, Tolerance
-from warpsmith.judge.model import Unit, Work
+from warpsmith.judge.clock.model import Unit, Work
 from warpsmith.judge.oracle.examination import examine
 from warpsmith.judge.oracle.record import record, touched_bytes
 from warpsmith.judge.oracle.reference import Reference, TaskProblem

@@ -9,7 +9,7 @@ import torch
 
 from warpsmith.core import InfraError, Task
 from warpsmith.device.gpus import GPUS
-from warpsmith.judge.model import Launch
+from warpsmith.judge.clock.model import Launch
 from warpsmith.judge.profile import Tensor, profile_of
 from warpsmith.judge.tensorfile import write
 

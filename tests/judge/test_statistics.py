@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpsmith.core import Ratio, Speed
-from warpsmith.judge.statistics import exact_ratio, half_width, median_ratio, product, widened
+from warpsmith.judge.clock.statistics import exact_ratio, half_width, median_ratio, product, widened
 
 TIMES = st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30)
 

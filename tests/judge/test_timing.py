@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from warpsmith.core import Provenance, Timing, Wrong
-from warpsmith.judge import stopwatch
+from warpsmith.judge.clock import stopwatch
+from warpsmith.judge.clock.stopwatch import Stopwatch
 from warpsmith.judge.config import ClockConfig
 from warpsmith.judge.gates import clock, load
 from warpsmith.judge.guest import launches
@@ -33,7 +34,6 @@ from warpsmith.judge.protocol import (
     Warm,
     Warmed,
 )
-from warpsmith.judge.stopwatch import Stopwatch
 from warpsmith.judge.tensorfile import TensorFile, write
 from warpsmith.judge.trial import Trial
 

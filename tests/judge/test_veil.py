@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from warpsmith.judge.veil import Veil
+from warpsmith.judge.clock.veil import Veil
 
 TENSORS = {
     "floats": torch.arange(1000.0),

@@ -3,7 +3,7 @@
 import pytest
 
 from warpsmith.core import Candidate
-from warpsmith.judge.waiting import waits_itself
+from warpsmith.judge.clock.waiting import waits_itself
 
 
 @pytest.mark.parametrize(

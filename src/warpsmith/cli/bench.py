@@ -100,7 +100,7 @@ def run(
     from warpsmith.bench.suite import Choice, Source, chosen, levels_of
     from warpsmith.device import select_device
     from warpsmith.judge import JudgeConfig
-    from warpsmith.judge.baselines import keeping_baselines
+    from warpsmith.judge.clock.baselines import keeping_baselines
     from warpsmith.policy import PolicyConfig
     from warpsmith.tasks.caps import Cap
     from warpsmith.toolchain import default_store

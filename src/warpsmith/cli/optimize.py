@@ -93,7 +93,7 @@ def optimize(
     from warpsmith.cli.order import Order, carry_out
     from warpsmith.device import select_device
     from warpsmith.judge import JudgeConfig
-    from warpsmith.judge.baselines import keeping_baselines
+    from warpsmith.judge.clock.baselines import keeping_baselines
     from warpsmith.policy import PolicyConfig
     from warpsmith.tasks import judged_as, load_task
     from warpsmith.toolchain import default_store

@@ -88,7 +88,7 @@ def verify(
 
 def _judge_of(console: Console, task: "Task", device: "Device", kind: str, *, sanitizes: bool) -> "Judge":
     from warpsmith.judge import Judge, JudgeConfig
-    from warpsmith.judge.baselines import keeping_baselines
+    from warpsmith.judge.clock.baselines import keeping_baselines
     from warpsmith.sandbox import pick
     from warpsmith.toolchain import Toolchain, default_store
 

@@ -12,8 +12,8 @@ from warpsmith.core import Candidate, InfraError, Passed, Task, TaskError, Verdi
 from warpsmith.device.base import Device
 from warpsmith.device.lease import Meter, lease
 from warpsmith.judge import controls, gates
-from warpsmith.judge.appeal import twice_refused
-from warpsmith.judge.baselines import driver_version
+from warpsmith.judge.clock.appeal import twice_refused
+from warpsmith.judge.clock.baselines import driver_version
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.gates import Gate, rules, sanitizer, shapes, symbols
 from warpsmith.judge.guests import Guests

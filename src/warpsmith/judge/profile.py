@@ -13,8 +13,8 @@ from typing import Any
 
 from warpsmith.core import InfraError, Precision
 from warpsmith.device.base import Gpu
-from warpsmith.judge.floor import Floor, Traffic, floor
-from warpsmith.judge.model import Launch, launch_us, program_us
+from warpsmith.judge.clock.floor import Floor, Traffic, floor
+from warpsmith.judge.clock.model import Launch, launch_us, program_us
 from warpsmith.judge.trial import OpenTask
 
 LENGTH_PLACE = slice(8, 16)  # of a tensor file: its header's length, little endian; see `tensorfile`

@@ -11,7 +11,7 @@ from typing import Self
 
 from warpsmith.core import Dtype, Precision, PrecisionClass, Task, Tolerance
 from warpsmith.core.audit import Finding
-from warpsmith.judge.model import Launch
+from warpsmith.judge.clock.model import Launch
 
 REQUESTS_FD = "WARPSMITH_REQUESTS_FD"
 ANSWERS_FD = "WARPSMITH_ANSWERS_FD"

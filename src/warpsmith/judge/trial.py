@@ -21,7 +21,7 @@ from warpsmith.core import (
     Wrong,
 )
 from warpsmith.device.base import Device
-from warpsmith.judge.baselines import Baselines, Pace
+from warpsmith.judge.clock.baselines import Baselines, Pace
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient

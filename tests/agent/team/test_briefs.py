@@ -12,7 +12,7 @@ from warpsmith.agent.team.routing import Result
 from warpsmith.agent.team.state import TeamState, Tried
 from warpsmith.core import Candidate, Passed, Wrong
 from warpsmith.device.gpus import GPUS
-from warpsmith.judge.floor import Floor
+from warpsmith.judge.clock.floor import Floor
 from warpsmith.judge.profile import Operator, Profile, Tensor
 
 PROGRAM = Candidate.of({"model_new.py": "# 100\n", "kernels/a.cu": "// a kernel\n"})

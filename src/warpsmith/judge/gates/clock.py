@@ -25,8 +25,12 @@ from warpsmith.core import (
     Wrong,
 )
 from warpsmith.core.codec import to_json
-from warpsmith.judge import floor, model
-from warpsmith.judge.baselines import Baseline, Pace, baseline_key, driver_version
+from warpsmith.judge.clock import floor, model
+from warpsmith.judge.clock.baselines import Baseline, Pace, baseline_key, driver_version
+from warpsmith.judge.clock.rounds import Rounds, deal, make_ahead, secret_key, secret_seed, shown_failure
+from warpsmith.judge.clock.statistics import exact_ratio, half_width, median_ratio, product, widened
+from warpsmith.judge.clock.throttle import Throttle
+from warpsmith.judge.clock.waiting import waits_itself
 from warpsmith.judge.config import ClockConfig
 from warpsmith.judge.gates import forward
 from warpsmith.judge.protocol import (
@@ -47,11 +51,7 @@ from warpsmith.judge.protocol import (
     Warm,
     Warmed,
 )
-from warpsmith.judge.rounds import Rounds, deal, make_ahead, secret_key, secret_seed, shown_failure
-from warpsmith.judge.statistics import exact_ratio, half_width, median_ratio, product, widened
-from warpsmith.judge.throttle import Throttle
 from warpsmith.judge.trial import Trial
-from warpsmith.judge.waiting import waits_itself
 
 CONFIRMED = 2  # times the usual rounds, before clocks that disagree are held against a program
 LEAST_TRAFFIC = 0.5  # of inputs and outputs: kernels that are given less leave the work to somebody else

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from warpsmith.core import Coverage, Crashed, KernelResources, Rejected, TimedOut, Track
 from warpsmith.core.candidate import MODULE
+from warpsmith.judge.clock.rounds import deal, secret_seed
 from warpsmith.judge.gates import forward
 from warpsmith.judge.protocol import (
     Ablate,
@@ -22,7 +23,6 @@ from warpsmith.judge.protocol import (
     Observe,
     Observed,
 )
-from warpsmith.judge.rounds import deal, secret_seed
 from warpsmith.judge.trial import Trial
 from warpsmith.toolchain import Build
 from warpsmith.toolchain.resources import demangled

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from warpsmith.judge.clock.model import Launch, Unit
 from warpsmith.judge.guest.graphs import captured
 from warpsmith.judge.guest.memory import poisoned
-from warpsmith.judge.model import Launch, Unit
 from warpsmith.judge.oracle.record import record
 from warpsmith.judge.protocol import Counted
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from warpsmith.judge.clock.stopwatch import Call, Stopwatch
 from warpsmith.judge.guest.memory import leave_zeros
 from warpsmith.judge.protocol import Place, Placed, Show, Shown, Time, Timed, TooLarge, Warm, Warmed
-from warpsmith.judge.stopwatch import Call, Stopwatch
 from warpsmith.judge.tensorfile import room_for, total_bytes
 
 

@@ -8,7 +8,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_iter
 from torch.utils.flop_counter import flop_registry
 
-from warpsmith.judge.model import Launch, Memory, Unit, Work
+from warpsmith.judge.clock.model import Launch, Memory, Unit, Work
 from warpsmith.judge.names import names
 from warpsmith.judge.operators import Operator, OperatorListener, Run, name_of
 from warpsmith.judge.tensorfile import leaves

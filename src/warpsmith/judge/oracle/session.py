@@ -11,7 +11,7 @@ import torch
 
 from warpsmith.judge import flags
 from warpsmith.judge.arena import Arena, ArenaError
-from warpsmith.judge.model import fused
+from warpsmith.judge.clock.model import fused
 from warpsmith.judge.oracle.examination import Case, Examination, examine, one_case, target_leaves
 from warpsmith.judge.oracle.pretence import pretended
 from warpsmith.judge.oracle.probes import audited

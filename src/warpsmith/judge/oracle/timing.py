@@ -11,6 +11,8 @@ from typing import Any, cast
 import torch
 
 from warpsmith.judge.calls import Caller
+from warpsmith.judge.clock.stopwatch import Call, Stopwatch
+from warpsmith.judge.clock.veil import Veil
 from warpsmith.judge.oracle.reference import Reference
 from warpsmith.judge.protocol import (
     COMPILE,
@@ -24,9 +26,7 @@ from warpsmith.judge.protocol import (
     Warm,
     Warmed,
 )
-from warpsmith.judge.stopwatch import Call, Stopwatch
 from warpsmith.judge.tensorfile import changed, leaves
-from warpsmith.judge.veil import Veil
 
 KEPT_BYTES = 4 << 30  # of sets that were made before, for tasks whose sets are slow to make
 

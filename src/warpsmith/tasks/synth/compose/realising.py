@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from warpsmith.judge.model import Launch, program_us
+from warpsmith.judge.clock.model import Launch, program_us
 from warpsmith.judge.oracle.record import record
 from warpsmith.tasks.synth.base import Argument, Block, Kind, Shape
 from warpsmith.tasks.synth.compose.bench import Bench, Unfit

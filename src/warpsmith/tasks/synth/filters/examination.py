@@ -11,7 +11,8 @@ import torch
 
 from warpsmith.core.audit import Severity
 from warpsmith.judge import flags
-from warpsmith.judge.model import program_us
+from warpsmith.judge.clock.model import program_us
+from warpsmith.judge.clock.stopwatch import Stopwatch
 from warpsmith.judge.oracle.compare import finite
 from warpsmith.judge.oracle.examination import known_outputs
 from warpsmith.judge.oracle.record import record
@@ -19,7 +20,6 @@ from warpsmith.judge.oracle.reference import COTANGENTS, Reference, TaskProblem,
 from warpsmith.judge.oracle.subject import Subject, copied
 from warpsmith.judge.oracle.telling import Hold, Known, blind_findings, holds
 from warpsmith.judge.protocol import Open
-from warpsmith.judge.stopwatch import Stopwatch
 from warpsmith.judge.tensorfile import foreign_type, leaves
 from warpsmith.tasks.synth.filters.audit import remaining_findings
 from warpsmith.tasks.synth.filters.compiled import CompiledModel

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from warpsmith.core import Precision
 from warpsmith.device.base import Gpu
-from warpsmith.judge.model import Launch, Unit
+from warpsmith.judge.clock.model import Launch, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,8 @@ from typing import Any, Final
 
 import torch
 
+from warpsmith.judge.clock.veil import Veil, flat
 from warpsmith.judge.tensorfile import leaves
-from warpsmith.judge.veil import Veil, flat
 
 NUM_LATE: Final = 64  # elements of one input; few, so that the cache stays cold
 NUM_BUSY: Final = 12  # writes of the buffer beforehand: on an H200 0.45 ms, more than most take to launch

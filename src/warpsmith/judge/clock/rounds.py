@@ -27,7 +27,9 @@ from pathlib import Path
 from statistics import fmean, median
 
 from warpsmith.core import Crashed, Implausible, Rejected, TimedOut, Wrong
-from warpsmith.judge.baselines import Pace
+from warpsmith.judge.clock.baselines import Pace
+from warpsmith.judge.clock.throttle import Throttle
+from warpsmith.judge.clock.waiting import waits_itself
 from warpsmith.judge.config import ClockConfig
 from warpsmith.judge.protocol import (
     CANDIDATE,
@@ -44,9 +46,7 @@ from warpsmith.judge.protocol import (
     Timed,
     TooLarge,
 )
-from warpsmith.judge.throttle import Throttle
 from warpsmith.judge.trial import Trial
-from warpsmith.judge.waiting import waits_itself
 
 SEED_BITS = 48
 KEY_BITS = 62

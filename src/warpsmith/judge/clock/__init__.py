@@ -1,0 +1,1 @@
+"""How long a program takes: measured by two clocks, or modelled."""
