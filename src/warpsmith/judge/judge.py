@@ -106,7 +106,7 @@ class Judge:
         return twice_refused(look) if self.device.kind == "cuda" else look()
 
     def profile(self) -> Profile:
-        """What is known of the reference before any candidate is judged. Raises InfraError."""
+        """What is known of the reference before any candidate is judged."""
         return profile_of(self._subject, self.device.gpu)
 
     def check_controls(self) -> tuple[controls.Controlled, ...]:

@@ -155,6 +155,15 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTensor:
+    """An input or a weight; an input's name is its place among the arguments."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str  # torch's name: "float32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """What is known of the reference once it has run.
 
@@ -171,6 +180,8 @@ class Opened:
     input_bytes: int  # of inputs alone
     written_bytes: int  # of outputs, each once
     loan: Loan | None  # where input sets and answers lie, if not in files
+    inputs: tuple[NamedTensor, ...]  # of the first set
+    weights: tuple[NamedTensor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

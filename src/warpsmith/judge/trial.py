@@ -20,8 +20,9 @@ from warpsmith.core import (
     Timing,
     Wrong,
 )
-from warpsmith.device.base import Device
+from warpsmith.device.base import Device, Gpu
 from warpsmith.judge.clock.baselines import Baselines, Pace
+from warpsmith.judge.clock.floor import Floor, Traffic, floor
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient
@@ -41,6 +42,14 @@ class OpenTask:
     folder: Path
     num_inputs: int
     baselines: Baselines = field(default_factory=Baselines)
+
+    def floor(self, gpu: Gpu) -> Floor:
+        """The speed of light for this task on `gpu`."""
+        facts = self.facts
+        traffic = Traffic(
+            read_bytes=facts.read_bytes, input_bytes=facts.input_bytes, written_bytes=facts.written_bytes
+        )
+        return floor(facts.eager, traffic, precision=self.task.precision, gpu=gpu)
 
     @property
     def arguments(self) -> Path:

@@ -13,7 +13,8 @@ from warpsmith.agent.team.state import TeamState, Tried
 from warpsmith.core import Candidate, Passed, Wrong
 from warpsmith.device.gpus import GPUS
 from warpsmith.judge.clock.floor import Floor
-from warpsmith.judge.profile import Operator, Profile, Tensor
+from warpsmith.judge.profile import Operator, Profile
+from warpsmith.judge.protocol import NamedTensor
 
 PROGRAM = Candidate.of({"model_new.py": "# 100\n", "kernels/a.cu": "// a kernel\n"})
 CONTRACT = Contract(shapes="x[8,4]", layouts="rows", dtypes="float32", tolerances="1e-5")
@@ -28,10 +29,10 @@ PLAN = Plan(
 
 @pytest.fixture
 def profile():
-    weights = tuple(Tensor(name=f"w{n}", shape=(4,), dtype="float32") for n in range(100))
+    weights = tuple(NamedTensor(name=f"w{n}", shape=(4,), dtype="float32") for n in range(100))
     return Profile(
         gpu=GPUS["h200"],
-        inputs=(Tensor(name="0", shape=(8, 4), dtype="float32"),),
+        inputs=(NamedTensor(name="0", shape=(8, 4), dtype="float32"),),
         weights=weights,
         operators=(Operator(name="addmm", num_bytes=512, flops=64, modelled_us=3.5),) * 100,
         read_bytes=128,

@@ -15,10 +15,12 @@ from warpsmith.agent.team.planning import plan_json
 from warpsmith.agent.team.state import TeamState, Tried
 from warpsmith.agent.tools.base import shortened
 from warpsmith.core import Candidate, Message, Passed, Role, Task, Verdict
-from warpsmith.judge.profile import Operator, Profile, Tensor
+from warpsmith.judge.profile import Operator, Profile
+from warpsmith.judge.protocol import NamedTensor
 
 MAX_FILE = 40_000  # characters of one file
 MAX_OPERATORS = 60
+MAX_NAME = 200  # of a tensor: a stranger's module gave it
 MAX_TENSORS = 60
 PASSED = "The program in the workspace is right"
 """How a coder is told so; the builtin one looks for it."""
@@ -184,10 +186,12 @@ def _profile_text(profile: Profile | None) -> str:
     return "\n".join(lines)
 
 
-def _tensors_text(tensors: Sequence[Tensor]) -> str:
-    return _listed(
-        (f"{one.name} {one.dtype}[{','.join(map(str, one.shape))}]" for one in tensors), len(tensors)
-    )
+def _tensors_text(tensors: Sequence[NamedTensor]) -> str:
+    return _listed(map(_tensor_text, tensors), len(tensors))
+
+
+def _tensor_text(tensor: NamedTensor) -> str:
+    return f"{tensor.name[:MAX_NAME]} {tensor.dtype}[{','.join(map(str, tensor.shape))}]"
 
 
 def _listed(texts: Iterable[str], count: int) -> str:

@@ -15,7 +15,6 @@ from warpsmith.core import (
     Crashed,
     Implausible,
     InfraError,
-    Precision,
     Provenance,
     Ratio,
     Rejected,
@@ -25,7 +24,7 @@ from warpsmith.core import (
     Wrong,
 )
 from warpsmith.core.codec import to_json
-from warpsmith.judge.clock import floor, model
+from warpsmith.judge.clock import model
 from warpsmith.judge.clock.baselines import Baseline, Pace, baseline_key, driver_version
 from warpsmith.judge.clock.rounds import Rounds, deal, make_ahead, secret_key, secret_seed, shown_failure
 from warpsmith.judge.clock.statistics import exact_ratio, half_width, median_ratio, product, widened
@@ -101,25 +100,12 @@ def _too_fast(trial: Trial, timing: Timing) -> Implausible | None:
     clock, best_us = trial.config.clock, timing.candidate.median_us
     if timing.provenance is Provenance.MEASURED and best_us < clock.launch_floor_us:
         return Implausible(message=f"{best_us:.3g} us is less than it takes to launch one kernel")
-    certain_us = task_floor(trial).certain_us
+    certain_us = trial.subject.floor(trial.device.gpu).certain_us
     if best_us >= clock.floor_slack * certain_us:
         return None
     return Implausible(
         message=f"{best_us:.3g} us is less than it takes to read the inputs and write the outputs once at "
         f"{trial.device.gpu.name}'s bandwidth ({certain_us:.3g} us)"
-    )
-
-
-def task_floor(trial: Trial) -> floor.Floor:
-    """The speed of light for this task on this GPU."""
-    facts, task = trial.subject.facts, trial.subject.task
-    return floor.floor(
-        facts.eager,
-        floor.Traffic(
-            read_bytes=facts.read_bytes, input_bytes=facts.input_bytes, written_bytes=facts.written_bytes
-        ),
-        precision=Precision(task.precision),
-        gpu=trial.device.gpu,
     )
 
 
@@ -155,7 +141,7 @@ def _modelled(trial: Trial) -> Timing | Failed:
         compile=Series(name=COMPILE, samples_us=(compile_us,)),
         against_eager=exact_ratio(eager_us, candidate_us),
         against_compile=exact_ratio(compile_us, candidate_us),
-        floor_us=task_floor(trial).us,
+        floor_us=trial.subject.floor(trial.device.gpu).us,
         num_launches=counted.num_launches,
         num_verified=1,
         num_input_sets=1,
@@ -376,7 +362,7 @@ def _timing(trial: Trial, rounds: Rounds, baseline: Baseline, counted: Counted) 
         compile=baseline.best,
         against_eager=against_eager,
         against_compile=None if over_eager is None else product(over_eager, against_eager),
-        floor_us=task_floor(trial).us,
+        floor_us=trial.subject.floor(trial.device.gpu).us,
         num_launches=counted.num_launches,
         null=baseline.null,
         host_us=median(item.host_us for item in good if not item.waits),

@@ -13,6 +13,7 @@ from warpsmith.judge import flags
 from warpsmith.judge.arena import Arena, ArenaError
 from warpsmith.judge.clock.model import fused
 from warpsmith.judge.oracle.examination import Case, Examination, examine, one_case, target_leaves
+from warpsmith.judge.oracle.naming import named
 from warpsmith.judge.oracle.pretence import pretended
 from warpsmith.judge.oracle.probes import audited
 from warpsmith.judge.oracle.record import record
@@ -105,7 +106,8 @@ class Session:
         self._examination = examine(reference, request)
         cases = self._examination.cases
         write(request.folder / "arguments", reference.arguments)
-        write(request.folder / "weights", dict(reference.model.state_dict()))
+        weights = dict(reference.model.state_dict())
+        write(request.folder / "weights", weights)
         for index, case in enumerate(cases):
             write(request.folder / f"inputs-{index}", case.inputs)
         sources = [*leaves(cases[0].inputs), *reference.model.parameters(), *reference.model.buffers()]
@@ -122,6 +124,8 @@ class Session:
             input_bytes=done.input_bytes,
             written_bytes=done.written_bytes,
             loan=self._loan(request.lend_bytes),
+            inputs=tuple(named(cases[0].inputs)),
+            weights=tuple(named(weights)),
         )
 
     def _loan(self, most_bytes: int) -> Loan | None:
