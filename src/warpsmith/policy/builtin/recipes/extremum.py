@@ -159,19 +159,11 @@ class _Text:
             f"{layout.lanes} threads share a row. Of equal elements the first counts; a NaN beats numbers.",
             text.traffic(self.group.cost.traffic_bytes),
         ]
-        constants = [
-            f"constexpr int kCols = {layout.num_cols};",
-            f"constexpr int kLanes = {layout.lanes};  // threads that share a row",
-            f"constexpr int kRowsPerBlock = {layout.rows_per_block};",
-            f"constexpr int kWidth = {layout.width};  // elements of a vector",
-            f"constexpr int kVectors = {layout.vectors};  // vectors that a thread takes at a trip",
-            "constexpr int kTrip = kLanes * kVectors * kWidth;  // columns",
-        ]
         pieces = [
             text.comment("\n".join(header)),
             text.headers(self.operands.inputs + self.outputs),
             "namespace {",
-            "\n".join(constants),
+            "\n".join(layout.trip_constants),
             text.VECTOR.rstrip(),
             self._found(),
             self._kernel(),

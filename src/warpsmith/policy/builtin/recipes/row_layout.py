@@ -73,6 +73,24 @@ class Layout:
         return self.num_trips > 1
 
     @property
+    def trip_constants(self) -> list[str]:
+        """The constants of a kernel that goes over a row in trips."""
+        return [
+            f"constexpr int kCols = {self.num_cols};",
+            *self.thread_constants(when=" at a trip"),
+            "constexpr int kTrip = kLanes * kVectors * kWidth;  // columns",
+        ]
+
+    def thread_constants(self, when: str = "") -> list[str]:
+        """How threads lie over rows, and what each takes (`when`: " at a trip")."""
+        return [
+            f"constexpr int kLanes = {self.lanes};  // threads that share a row",
+            f"constexpr int kRowsPerBlock = {self.rows_per_block};",
+            f"constexpr int kWidth = {self.width};  // elements of a vector",
+            f"constexpr int kVectors = {self.vectors};  // vectors that a thread takes{when}",
+        ]
+
+    @property
     def trips_text(self) -> str:
         """The head of the loop over trips."""
         first, step = ("blockIdx.x * kTrip", "gridDim.x * kTrip") if self.splits > 1 else ("0", "kTrip")

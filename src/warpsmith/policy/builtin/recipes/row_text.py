@@ -95,18 +95,12 @@ class RowText:
 
     def _constants(self) -> str:
         layout = self.layout
-        trip = " at a trip" if layout.is_streamed else ""
         lines = (
             []
             if layout.is_exact and not layout.is_streamed
             else [f"constexpr int kCols = {layout.num_cols};"]
         )
-        lines += [
-            f"constexpr int kLanes = {layout.lanes};  // threads that share a row",
-            f"constexpr int kRowsPerBlock = {layout.rows_per_block};",
-            f"constexpr int kWidth = {layout.width};  // elements of a vector",
-            f"constexpr int kVectors = {layout.vectors};  // vectors that a thread takes{trip}",
-        ]
+        lines += layout.thread_constants(when=" at a trip" if layout.is_streamed else "")
         if not layout.is_side_by_side:
             lines.append("constexpr int kWarps = kLanes > 32 ? kLanes / 32 : 1;  // of a row")
         if layout.is_streamed:

@@ -97,15 +97,7 @@ class ScanText:
         return "\n".join(lines)
 
     def _constants(self) -> str:
-        layout = self.layout
-        lines = [
-            f"constexpr int kCols = {layout.num_cols};",
-            f"constexpr int kLanes = {layout.lanes};  // threads that share a row",
-            f"constexpr int kRowsPerBlock = {layout.rows_per_block};",
-            f"constexpr int kWidth = {layout.width};  // elements of a vector",
-            f"constexpr int kVectors = {layout.vectors};  // vectors that a thread takes at a trip",
-            "constexpr int kTrip = kLanes * kVectors * kWidth;  // columns",
-        ]
+        layout, lines = self.layout, self.layout.trip_constants
         if not layout.is_side_by_side and layout.lanes > 32:
             lines.append("constexpr int kWarps = kLanes / 32;")
         return "\n".join(lines)

@@ -180,13 +180,8 @@ class _TotalText:
         """The whole file."""
         layout = self.layout
         constants = [
-            f"constexpr int kCols = {layout.num_cols};",
-            f"constexpr int kLanes = {layout.lanes};  // threads that share a row",
-            f"constexpr int kRowsPerBlock = {layout.rows_per_block};",
+            *layout.trip_constants,
             f"constexpr int kSplits = {layout.splits};  // blocks that share a row",
-            f"constexpr int kWidth = {layout.width};  // elements of a vector",
-            f"constexpr int kVectors = {layout.vectors};  // vectors that a thread takes at a trip",
-            "constexpr int kTrip = kLanes * kVectors * kWidth;  // columns",
         ]
         if not layout.is_side_by_side:
             constants.append("constexpr int kWarps = kLanes / 32;")
