@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from warpsmith.core import Command, Limits
+from warpsmith.device.gpus import GPUS
+from warpsmith.judge.config import ClockConfig
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.programs import NURSERY
 from warpsmith.sandbox import SANDBOXES, Sandbox
@@ -46,7 +48,7 @@ def start(sandbox: Sandbox, way: str, folder: Path, *, gpu: bool) -> dict[str, f
         guest.greet(limit_s=LIMIT_S)
         stages["first answer"] = time.monotonic() - began
         if gpu:
-            guest.prepare(None, limit_s=LIMIT_S)
+            guest.prepare(None, flush_bytes=ClockConfig().flush_bytes(GPUS["h200"]), limit_s=LIMIT_S)
             stages["CUDA context"] = time.monotonic() - began
     finally:
         ended = time.monotonic()

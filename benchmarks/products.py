@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -71,11 +72,11 @@ def milliseconds(call: Callable[[], Tensor], repeats: int = 20) -> float:
     return float(start.elapsed_time(end)) / repeats
 
 
-def measure(m: int, k: int, n: int) -> list[dict[str, object]]:
+def measure(m: int, k: int, n: int) -> list[dict[str, Any]]:
     a, b = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda")
     truth = a.double() @ b.double().T
     scale = truth.square().mean().sqrt()
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name, call in products(a, b).items():
         error = float((call().double() - truth).abs().max() / scale)
         rows.append({"m": m, "k": k, "n": n, "product": name, "ms": milliseconds(call), "error": error})

@@ -19,12 +19,6 @@ from warpsmith.learn.config import (
 from warpsmith.policy.base import Sampling
 
 LONG = MemoryConfig(is_checkpointed=True, precision="bf16")
-SAMPLES = 1_024  # a step: tasks times samples of each, as the source is told
-
-
-def single_turn(steps: int = 50, seed: int = 0) -> PpoConfig:
-    """PPO on replies of one turn: give the source episodes of one turn, and a fresh critic."""
-    return agentic(steps, seed)
 
 
 def imitation(steps: int, seed: int = 0) -> SftConfig:
@@ -48,7 +42,7 @@ def value(steps: int, seed: int = 0) -> ValueConfig:
 
 
 def agentic(steps: int = 150, seed: int = 0) -> PpoConfig:
-    """PPO over whole episodes of the agent."""
+    """PPO over whole episodes of the agent, or over replies of one turn: what the source gives."""
     return PpoConfig(
         loop=LoopConfig(steps=steps, seed=seed),
         update=UpdateConfig(descent=DescentConfig(lr=3e-6), is_by_sample=True),

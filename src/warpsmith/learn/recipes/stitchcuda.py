@@ -7,11 +7,7 @@ adapters (LoRA) are not built here: all weights learn.
 """
 
 from warpsmith.learn.config import DescentConfig, GrpoConfig, LoopConfig, MemoryConfig, UpdateConfig
-from warpsmith.learn.rewards import Shaped, ShapedAsCoded
-from warpsmith.learn.rubric import Skill
 from warpsmith.policy.base import Sampling
-
-PROMPTS, SAMPLES = 16, 8  # a step, as the source is told
 
 
 def skills(steps: int = 75, seed: int = 0) -> GrpoConfig:
@@ -22,13 +18,3 @@ def skills(steps: int = 75, seed: int = 0) -> GrpoConfig:
         memory=MemoryConfig(is_checkpointed=True, precision="bf16"),
         sampling=Sampling(temperature=0.9, max_tokens=16_384),
     )
-
-
-def reward() -> Shaped:
-    """As the paper has it."""
-    return Shaped()
-
-
-def reward_as_coded(skill: Skill) -> ShapedAsCoded:
-    """As the scripts have it: a refinement's rubric counts less."""
-    return ShapedAsCoded(lam=1.0 if skill is Skill.SCRATCH else 0.7)

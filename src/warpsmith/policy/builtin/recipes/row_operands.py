@@ -7,7 +7,7 @@ the kernel names `col`.
 from dataclasses import dataclass
 
 from warpsmith.policy.builtin.graph import ITEM_BYTES, Node, Value, View
-from warpsmith.policy.builtin.operators import COMPUTE_TYPES, STORAGE_TYPES, Term, cast
+from warpsmith.policy.builtin.operators import STORAGE_TYPES, Term
 from warpsmith.policy.builtin.recipes import text
 from warpsmith.policy.builtin.recipes.row_domain import Access, Domain, Kind
 from warpsmith.policy.builtin.recipes.row_program import RowRead
@@ -141,11 +141,6 @@ def each_vector(lines: list[str]) -> list[str]:
 def deeper(lines: list[str]) -> list[str]:
     """One step to the right; preprocessor lines stay at the margin."""
     return [line if line.startswith("#") else f"    {line}" for line in lines]
-
-
-def as_type(value: Value, name: str, ctype: str) -> str:
-    """A variable that holds `value`, as another C type."""
-    return cast(Term(text=name, ctype=COMPUTE_TYPES[value.dtype]), ctype)
 
 
 def _row_offset(access: Access) -> str:

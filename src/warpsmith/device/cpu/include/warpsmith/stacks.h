@@ -14,7 +14,7 @@ constexpr size_t stack_bytes = 256 * 1024;  // address space; only touched pages
 constexpr int max_threads = 1024;           // of one block
 
 // A guard page splits a mapping in two, and Linux allows 65530 mappings in a process: past this many, stacks
-// go without.
+// go without. It is counted for each library: whoever loads dozens of them has to make room himself.
 constexpr int max_guards = 24000;
 inline std::atomic<int> num_guards{0};
 
