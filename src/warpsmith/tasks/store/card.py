@@ -52,7 +52,7 @@ def card(name: str, rows: list[Made], about: About) -> str:
         _versions("Filters that every task went through", about.filters),
         _versions("Made with", about.versions),
         _facts(rows),
-        _table("Columns", ("column", "what it holds"), [(f"`{column}`", what) for column, what in COLUMNS]),
+        section("Columns", ("column", "what it holds"), [(f"`{column}`", what) for column, what in COLUMNS]),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -68,28 +68,28 @@ def _mark(name: str) -> str:
 def _counted(title: str, counts: Counter[str]) -> str:
     total = max(1, counts.total())
     lines = [(what, str(many), f"{100 * many / total:.1f} %") for what, many in sorted(counts.items())]
-    return _table(title, (title.rpartition(" ")[2], "tasks", "share"), lines)
+    return section(title, (title.rpartition(" ")[2], "tasks", "share"), lines)
 
 
 def _operators(rows: list[Made]) -> str:
     counts = Counter(operator for row in rows for operator in set(row.operators))
     most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:NUM_OPERATORS]
     title = f"Operators: {len(counts)} in all, the most used"
-    return _table(title, ("operator", "tasks"), [(f"`{name}`", str(many)) for name, many in most])
+    return section(title, ("operator", "tasks"), [(f"`{name}`", str(many)) for name, many in most])
 
 
 def _facts(rows: list[Made]) -> str:
     counts = Counter(name for row in rows for name in row.facts)
     lines = [(name, str(many)) for name, many in sorted(counts.items())]
-    return _table("What is known of tasks", ("fact", "tasks"), lines)
+    return section("What is known of tasks", ("fact", "tasks"), lines)
 
 
 def _versions(title: str, versions: Mapping[str, str]) -> str:
-    return _table(title, ("what", "version"), sorted(versions.items()))
+    return section(title, ("what", "version"), sorted(versions.items()))
 
 
-def _table(title: str, head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
-    """Empty if there are no lines."""
+def section(title: str, head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
+    """A heading with a table below it; empty if there are no lines."""
     body = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
     if not body:
         return ""

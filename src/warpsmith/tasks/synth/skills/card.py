@@ -1,10 +1,11 @@
 """The card of a folder of skills: what is in it, written from its rows alone."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
+from warpsmith.tasks.store.card import section
 from warpsmith.tasks.synth.skills.skill import Kind
 
 MARK = "<!-- warpsmith's card of skills: written anew with every change -->"
@@ -21,10 +22,10 @@ def card(rows: list[dict[str, Any]], columns: Iterable[tuple[str, str]]) -> str:
         "`skills.jsonl`. From scratch, one step of a larger task is to be written. To repair or optimise, a "
         "program is to be made right, or faster, after what was said of it; the program that came "
         "next, and passed, is in the row. No row is of a task that was held back for testing.",
-        _table("By kind", ("kind", "skills"), [(kind.value, str(kinds[kind.value])) for kind in Kind]),
-        _table("Most frequent", ("name", "skills"), _most(row["name"] for row in rows)),
+        section("By kind", ("kind", "skills"), [(kind.value, str(kinds[kind.value])) for kind in Kind]),
+        section("Most frequent", ("name", "skills"), _most(row["name"] for row in rows)),
         _speedups(rows),
-        _table("Columns", ("column", "what it holds"), [(f"`{name}`", what) for name, what in columns]),
+        section("Columns", ("column", "what it holds"), [(f"`{name}`", what) for name, what in columns]),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -39,20 +40,9 @@ def _speedups(rows: list[dict[str, Any]]) -> str:
         ]
         if found:
             lines.append((timed, str(len(found)), *(f"{f(found):.2f}" for f in (min, median, max))))
-    return _table("Time before over after", ("how", "skills", "least", "median", "most"), lines)
+    return section("Time before over after", ("how", "skills", "least", "median", "most"), lines)
 
 
 def _most(names: Iterable[str]) -> list[tuple[str, str]]:
     counts = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
     return [(f"`{name}`", str(many)) for name, many in counts[:NUM_NAMES]]
-
-
-def _table(title: str, head: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> str:
-    """Empty if there are no lines."""
-    if not lines:
-        return ""
-    body = [
-        "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |"
-        for line in lines
-    ]
-    return "\n".join([f"## {title}", "", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *body])
