@@ -118,8 +118,8 @@ def test_a_team_without_any_model_ends_with_a_correct_program(cli, task, tmp_pat
     assert document["verdict"]["type"] == "Passed", printed.err
     assert document["stop"] == "finished"
     assert cli("runs", "resume", tmp_path / "run").code == 2, "it has finished"
-    shown = cli("runs", "show", tmp_path / "run").out
-    assert "coder: First the reference." in shown
+    turns = cli("runs", "show", tmp_path / "run", "--json").document["trajectory"]["turns"]
+    assert "coder: First the reference." in [turn["said"] for turn in turns]
     forked = cli("runs", "fork", tmp_path / "run", "--turn", 2, "--out", tmp_path / "fork", "--json").document
     assert forked["verdict"]["type"] == "Passed"
     compared = json.loads(cli("runs", "diff", tmp_path / "run", tmp_path / "fork", "--json").out)

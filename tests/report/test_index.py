@@ -249,9 +249,15 @@ def test_a_thousand_runs_are_listed_at_once(tmp_path, path, write_run, parsed):
         folder.mkdir(parents=True)
         for mark in index.MARKS:
             os.link(tmp_path / "one" / mark, folder / mark)
-    list_entries(tmp_path / "runs", path)
+    first_s = _seconds_of(lambda: list_entries(tmp_path / "runs", path))
     parsed.clear()
-    begun_s = time.process_time()
-    assert len(list_entries(tmp_path / "runs", path)) == 1000
+    again_s = _seconds_of(lambda: list_entries(tmp_path / "runs", path))
     assert parsed == []
-    assert time.process_time() - begun_s < 1.0
+    assert again_s < first_s / 2, "what is kept is read faster than it was made"
+
+
+def _seconds_of(listing):
+    """The processor's seconds: what else the machine does takes no part."""
+    begun_s = time.process_time()
+    assert len(listing()) == 1000
+    return time.process_time() - begun_s
