@@ -50,6 +50,7 @@ from warpsmith.tasks.synth.filters.protocol import (
     Greeted,
     Inspect,
     Inspected,
+    Look,
     Ran,
     Refused,
     Repeat,
@@ -67,10 +68,12 @@ RAN = Ran(
     num_launches=1,
     memory_bytes=1 << 20,
     is_memory_modelled=True,
+    look_bytes=3 << 20,
 )
 GOOD = {
     Greet: Greeted(),
     Run: RAN,
+    Look: Fine(),
     Repeat: Fine(),
     Tell: Told(times_allowed=50.0),
     Inspect: Inspected(findings=(), skipped=()),
@@ -379,6 +382,59 @@ def test_an_event_handler_that_raises_ends_the_run_and_loses_nothing(tmp_path):
     assert run({}, tmp_path, names="abc")[0].num_resumed == 1
 
 
+class WatchedSandbox(ScriptedSandbox):
+    """Knows how many of its guests have been looked at and are not closed."""
+
+    def __init__(self, scripts):
+        super().__init__(scripts)
+        self.lock = threading.Lock()
+        self.num_looking = self.most_looking = 0
+
+    def start(self, command):
+        return WatchedGuest(self)
+
+
+class WatchedGuest(ScriptedGuest):
+    is_looking = False
+
+    def ask(self, request, **options):
+        if isinstance(from_json(Call, request.decode()).request, Look):
+            with self._sandbox.lock:
+                self.is_looking = True
+                self._sandbox.num_looking += 1
+                self._sandbox.most_looking = max(self._sandbox.most_looking, self._sandbox.num_looking)
+            time.sleep(0.02)
+        return super().ask(request, **options)
+
+    def close(self):
+        with self._sandbox.lock:
+            self._sandbox.num_looking -= self.is_looking
+        return super().close()
+
+
+LARGE_GPU = replace(GPU, memory_bytes=124 << 30)  # of which 80.6 GiB are for looking
+
+
+@pytest.mark.parametrize(("look_bytes", "most"), [(90 << 30, 1), (41 << 30, 1), (21 << 30, 3)])
+def test_no_more_tasks_are_looked_at_than_the_gpu_holds(look_bytes, most, tmp_path):
+    names = [f"t{number}" for number in range(12)]
+    sandbox = WatchedSandbox({name: [{Run: replace(RAN, look_bytes=look_bytes)}] for name in names})
+    config = FilterConfig(device=LARGE_GPU, sandbox=sandbox, workers=8)
+    assert len(filtered([task_of(name) for name in names], config, tmp_path).kept) == 12
+    assert sandbox.most_looking == most
+
+
+def test_a_visit_that_fails_gives_its_memory_back(tmp_path):
+    """Else the next would wait for ever."""
+    large = replace(RAN, look_bytes=100 << 30)
+    failures = [{Run: large} | {stage: InfraError("gone")} for stage in (Look, Tell)]
+    scripts = {name: [*failures, {Run: large}] for name in "ab"}
+    config = replace(config_of(scripts), device=LARGE_GPU)
+    first, second = (filtered([task_of(name) for name in "ab"], config, tmp_path) for _ in range(2))
+    assert len(first.undecided) == 2
+    assert len(second.kept) == 2
+
+
 def test_a_worker_that_raises_ends_the_run(tmp_path):
     def look(item):
         if item == 2:
@@ -492,7 +548,7 @@ def test_the_gpu_is_shared_while_tasks_run_and_free_while_they_compile(tmp_path,
 
     monkeypatch.setattr("warpsmith.tasks.synth.filters.desk.FileLeases", Logging)
     outcome_of({}, tmp_path, device=GPU, workers=1)
-    assert log == [*["shared"] * 5, "alone"] * 2  # the control's visit, and then the task's
+    assert log == [*["shared"] * 6, "alone"] * 2  # the control's visit, and then the task's
 
 
 def finding(kind: Kind) -> Finding:

@@ -365,7 +365,7 @@ def test_a_kept_task_tells_what_was_found(outcomes):
     assert facts.num_graph_breaks == 0
     assert facts.told_apart > 100
     assert facts.compile_error <= facts.error_allowed
-    assert set(facts.stage_s) == {"run", "repeat", "tell", "audit", "compile", "agree"}
+    assert set(facts.stage_s) == {"run", "compile", "look", "repeat", "tell", "audit", "agree"}
 
 
 def test_what_is_suspicious_is_noted_and_kept(outcomes):

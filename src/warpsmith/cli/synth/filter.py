@@ -49,9 +49,9 @@ def filter_(
 ) -> ExitCode:
     """Run each composed task in a process of its own, and keep those that are worth judging by.
 
-    In turn: it is Python, runs, is deterministic, is told from answers that compute nothing, passes the
-    audit, compiles to the same, and takes neither too little nor too much time. A run that was killed goes
-    on where it was. Writes filtered/tasks.parquet, and funnel.json with a reason for every rejection.
+    In turn: it is Python, runs, compiles, answers other inputs too, is deterministic, is told from answers
+    that compute nothing, passes the audit, answers the same when compiled, and takes neither too little nor
+    too much time. A run that was killed goes on where it was. Writes filtered/tasks.parquet, and funnel.json with a reason for every rejection.
 
     With --recheck neither is touched: what was found is written to recheck.json, and the exit code is 0
     however many pass.

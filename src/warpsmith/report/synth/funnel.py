@@ -13,10 +13,11 @@ NOT_DECIDED = "not decided"
 STAGES: dict[Stage, str] = {
     Stage.READ: "is Python, and whole",
     Stage.RUN: "runs",
+    Stage.COMPILE: "compiles",
+    Stage.LOOK: "answers other inputs too",
     Stage.REPEAT: "is deterministic",
     Stage.TELL: "tells answers apart",
     Stage.AUDIT: "passes the audit",
-    Stage.COMPILE: "compiles",
     Stage.AGREE: "compiled, answers alike",
     Stage.TIME: "takes a time in the band",
 }

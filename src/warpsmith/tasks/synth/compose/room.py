@@ -33,6 +33,11 @@ LEAST_LENT_SETS = 3
 MOST_TENSOR_BYTES = 4 * ((1 << 31) - 1)
 
 
+def judged_bytes(num_inputs: int, *, inputs: int, answer: int, total: int) -> int:
+    """What is held while a task is looked at, all in bytes, those of one call: see above."""
+    return num_inputs * (inputs + 3 * answer) + 2 * total
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footprint:
     """Bytes of one call of a task, as if nothing were freed."""
@@ -65,7 +70,7 @@ class Room:
 
     def share(self, one: Footprint) -> float:
         """How much of the room a task takes where it is scarcest: over 1, it does not fit."""
-        judged = self.num_inputs * (one.inputs + 3 * one.answer) + 2 * one.total
+        judged = judged_bytes(self.num_inputs, inputs=one.inputs, answer=one.answer, total=one.total)
         lent = LEAST_LENT_SETS * one.inputs + 2 * one.answer
         return max(
             one.total / self.call_bytes,

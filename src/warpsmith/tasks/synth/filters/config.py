@@ -14,7 +14,7 @@ COMPILER_SETTINGS = {  # read when torch's compiler is imported
     "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",  # worth it for many compilations in one folder alone
     "TORCHINDUCTOR_VEC_ISA_OK": "1",  # what the CPU says it can do is not tried out in each new folder
 }
-VERSION = 1  # of the checks: one more whenever a task could fare otherwise than before
+VERSION = 2  # of the checks: one more whenever a task could fare otherwise than before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,8 @@ class StageLimits:
     """Longest wall time of each stage; the process is killed after it, and the task hangs."""
 
     start_s: float = 120.0  # of the helper: ours, not the task's
-    run_s: float = 60.0  # import, construction, inputs, float64 truth
+    run_s: float = 60.0  # import, construction, inputs, one call
+    look_s: float = 60.0
     repeat_s: float = 60.0
     tell_s: float = 30.0
     compile_s: float = 120.0

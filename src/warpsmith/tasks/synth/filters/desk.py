@@ -1,4 +1,4 @@
-"""Turns at timing: one at a time, alone on the GPU, and several in a row, so that others stop seldom."""
+"""The GPU, shared: turns at timing, one at a time and several in a row so that others stop seldom; memory."""
 
 import threading
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from warpsmith.device.base import Device
 from warpsmith.device.lease import FileLeases, Held, Leases
+from warpsmith.tasks.synth.filters.space import Halls
 
 PATIENCE_S = 3.0  # for others to join before the GPU is taken from everybody
 
@@ -15,6 +16,7 @@ class Desk:
 
     def __init__(self, device: Device, batch: int, leases: Leases | None = None) -> None:
         self._uuid = device.uuid
+        self.halls = Halls(device.memory_bytes)
         self._batch = batch
         self._leases = leases or FileLeases()
         self._turn = threading.Lock()

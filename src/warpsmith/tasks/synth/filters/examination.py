@@ -21,6 +21,7 @@ from warpsmith.judge.oracle.subject import Subject, copied
 from warpsmith.judge.oracle.telling import Hold, Known, blind_findings, holds
 from warpsmith.judge.protocol import Open
 from warpsmith.judge.tensorfile import foreign_type, leaves
+from warpsmith.tasks.synth.compose.room import judged_bytes
 from warpsmith.tasks.synth.filters.audit import remaining_findings
 from warpsmith.tasks.synth.filters.compiled import CompiledModel
 from warpsmith.tasks.synth.filters.conduct import Misconduct, check_conduct, reason_of
@@ -37,6 +38,7 @@ from warpsmith.tasks.synth.filters.protocol import (
     Greeted,
     Inspect,
     Inspected,
+    Look,
     Question,
     Ran,
     Refused,
@@ -58,16 +60,18 @@ class Examination:
         self._answers: dict[type, Callable[[Any], Reply]] = {
             Greet: lambda _: Greeted(),
             Run: self._ran,
+            Compile: self._compiled,
+            Look: self._looked,
             Repeat: self._repeated,
             Tell: self._told,
             Inspect: self._inspected,
-            Compile: self._compiled,
             Agree: self._agreed,
             Clock: self._clocked,
         }
         self._run: Run
         self._settings: dict[str, str]  # of torch's, before the task was imported
         self._reference: Reference
+        self._inputs: list[Any]  # the first set, until it is looked at
         self._subject: Subject
         self._known: list[Known]
         self._model: CompiledModel
@@ -96,18 +100,22 @@ class Examination:
         with _blaming(Reason.NOT_BUILT), _seeded(seed, "Model"):
             self._reference = Reference(request.source, request.device, seed, request.regime)
         with _blaming(Reason.NO_INPUTS), _seeded(seed + 1, "get_inputs"):
-            inputs = self._reference.inputs(seed + 1)
+            inputs = self._inputs = self._reference.inputs(seed + 1)
         _forget_peak(request.device)
         answer = self._reference.answer(copied(inputs), seed)
         peak_bytes = _peak_bytes(request.device)
         _check_answer(answer)
-        outputs = tuple(_described(answer))
+        outputs, answer_bytes = tuple(_described(answer)), _num_bytes(answer)
         del answer
         if flipped := flags.flipped(self._settings):
             raise Misconduct(Reason.CHANGES_SETTINGS, "; ".join(flipped))
-        return self._recorded(inputs, outputs, peak_bytes)
+        ran = self._recorded(inputs, outputs, answer_bytes, peak_bytes)
+        _forget_peak(request.device)  # others may have what the allocator keeps
+        return ran
 
-    def _recorded(self, inputs: list[Any], outputs: tuple[str, ...], peak_bytes: int | None) -> Ran:
+    def _recorded(
+        self, inputs: list[Any], outputs: tuple[str, ...], answer_bytes: int, peak_bytes: int | None
+    ) -> Ran:
         request, reference = self._run, self._reference
         model = reference.model
         sources = [*leaves(inputs), *model.parameters(), *model.buffers()]
@@ -117,8 +125,6 @@ class Examination:
         except Exception as error:
             raise Misconduct(Reason.FORWARD_RAISES, f"at its second call: {_said(error)}") from error
         memory_bytes = sum(piece.num_bytes for piece in done.memory) if peak_bytes is None else peak_bytes
-        if memory_bytes <= request.checks.memory_bytes:  # else nobody will ask for more
-            self._look()
         return Ran(
             inputs=tuple(_described(inputs)),
             outputs=outputs,
@@ -126,9 +132,12 @@ class Examination:
             num_launches=sum(launch.kernels for launch in done.launches),
             memory_bytes=memory_bytes,
             is_memory_modelled=peak_bytes is None,
+            look_bytes=judged_bytes(
+                request.checks.num_inputs, inputs=_num_bytes(inputs), answer=answer_bytes, total=memory_bytes
+            ),
         )
 
-    def _look(self) -> None:
+    def _looked(self, _: Look) -> Fine:
         """Find out what the judge would hold answers against."""
         request = self._run
         checks = request.checks
@@ -145,6 +154,8 @@ class Examination:
         for answer in self._subject.answers:
             _check_answer(answer)
         self._known = known_outputs(self._reference, self._subject.examination)
+        self._inputs = []
+        return Fine()
 
     def _repeated(self, _: Repeat) -> Fine:
         check_conduct(self._subject)
@@ -179,8 +190,8 @@ class Examination:
     def _compiled(self, _: Compile) -> Fine | Refused:
         with _compiling():
             self._model = CompiledModel(self._reference, self._run.checks.compile_backend)
-            seed_everything(self._subject.seed)
-            self._model.compile(copied(self._subject.inputs[0]))
+            seed_everything(self._run.checks.seed)
+            self._model.compile(copied(self._inputs))
         return Fine()
 
     def _agreed(self, _: Agree) -> Agreed | Refused:
@@ -262,6 +273,10 @@ def _check_answer(answer: Any) -> None:
 def _described(tree: Any) -> Iterator[str]:
     for tensor in leaves(tree):
         yield f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+
+
+def _num_bytes(tree: Any) -> int:
+    return sum(tensor.nbytes for tensor in leaves(tree))
 
 
 def _share(hold: Hold) -> float:

@@ -13,10 +13,11 @@ class Stage(StrEnum):
 
     READ = "read"  # its text, nothing executed
     RUN = "run"  # eagerly: finite numbers, memory
+    COMPILE = "compile"  # on CPU cores alone, while little memory of the GPU is held
+    LOOK = "look"  # on several input sets, and in float64
     REPEAT = "repeat"  # deterministic, without state
     TELL = "tell"  # an answer for which nothing is computed is told from the right one
     AUDIT = "audit"  # what remains of the judge's audit
-    COMPILE = "compile"  # on CPU cores alone
     AGREE = "agree"  # what was compiled runs, and answers as eager does
     TIME = "time"  # eagerly, alone on the GPU
 

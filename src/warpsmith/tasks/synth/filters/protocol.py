@@ -45,6 +45,12 @@ class Ran:
     num_launches: int
     memory_bytes: int
     is_memory_modelled: bool
+    look_bytes: int  # modelled: what `Look` and all after it hold of the device's memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Answer several input sets, and find out what answers are held against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +136,7 @@ class Failed:
     why: str
 
 
-Question = Greet | Run | Repeat | Tell | Compile | Agree | Inspect | Clock
+Question = Greet | Run | Compile | Look | Repeat | Tell | Inspect | Agree | Clock
 Reply = Greeted | Ran | Fine | Told | Agreed | Inspected | Clocked | Refused | Failed
 
 

@@ -40,6 +40,7 @@ from warpsmith.tasks.synth.filters.protocol import (
     Greeted,
     Inspect,
     Inspected,
+    Look,
     Question,
     Ran,
     Refused,
@@ -86,6 +87,7 @@ class Visit:
         self._desk = desk
         self._folder = folder
         self._facts = Facts()
+        self._look_bytes = 0
 
     def seen(self) -> Seen:
         task = self._task
@@ -116,13 +118,19 @@ class Visit:
             raise _No(Stage.READ, Reason.NOT_PYTHON, str(error)) from error
 
     def _look(self) -> None:
-        guest = self._config.sandbox.start(helper_command(self._config, self._folder))
+        share = self._desk.halls.enter()
         try:
-            self._greet(guest)
-            for stage in STAGES:
-                self._do(stage, guest)
+            guest = self._config.sandbox.start(helper_command(self._config, self._folder))
+            try:
+                self._greet(guest)
+                for stage in STAGES:
+                    if stage.name is Stage.LOOK:
+                        share = self._desk.halls.look(share, self._look_bytes)
+                    self._do(stage, guest)
+            finally:
+                ended = guest.close()
         finally:
-            ended = guest.close()
+            share.give_back()
         num_said = len(ended.stdout.encode()) + len(ended.stderr.encode())
         if num_said > self._checks.most_said_bytes:
             raise _No(
@@ -193,6 +201,7 @@ class Visit:
             outputs=ran.outputs,
             num_launches=ran.num_launches,
         )
+        self._look_bytes = ran.look_bytes
         most = self._checks.memory_bytes
         if ran.memory_bytes > most:
             how = "touches, nothing freed," if ran.is_memory_modelled else "takes"
@@ -265,16 +274,17 @@ class StageOf:
 STAGES = (
     StageOf(name=Stage.RUN, question=Visit.run_question, limit_s=lambda v: v.config.checks.limits.run_s),
     StageOf(
-        name=Stage.REPEAT, question=lambda _: Repeat(), limit_s=lambda v: v.config.checks.limits.repeat_s
-    ),
-    StageOf(name=Stage.TELL, question=lambda _: Tell(), limit_s=lambda v: v.config.checks.limits.tell_s),
-    StageOf(name=Stage.AUDIT, question=lambda _: Inspect(), limit_s=lambda v: v.config.checks.limits.audit_s),
-    StageOf(
         name=Stage.COMPILE,
         question=lambda _: Compile(),
         limit_s=lambda v: v.config.checks.limits.compile_s,
         turn=lambda _: nullcontext(),  # nothing runs on the GPU
     ),
+    StageOf(name=Stage.LOOK, question=lambda _: Look(), limit_s=lambda v: v.config.checks.limits.look_s),
+    StageOf(
+        name=Stage.REPEAT, question=lambda _: Repeat(), limit_s=lambda v: v.config.checks.limits.repeat_s
+    ),
+    StageOf(name=Stage.TELL, question=lambda _: Tell(), limit_s=lambda v: v.config.checks.limits.tell_s),
+    StageOf(name=Stage.AUDIT, question=lambda _: Inspect(), limit_s=lambda v: v.config.checks.limits.audit_s),
     StageOf(name=Stage.AGREE, question=lambda _: Agree(), limit_s=lambda v: v.config.checks.limits.agree_s),
     StageOf(
         name=Stage.TIME,
