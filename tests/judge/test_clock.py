@@ -517,11 +517,15 @@ class FakeThrottle:
     def reason(self):
         return next(self.reasons, None)
 
+    def sm_mhz(self):
+        return 1980
+
 
 def test_rounds_in_which_the_gpu_slows_down_are_repeated(judged, monkeypatch):
     monkeypatch.setattr(clock, "Throttle", lambda uuid: FakeThrottle(["it is too hot"] * 5))
     timing = judged(Honest).timing
     assert len(timing.candidate.samples_us) == ClockConfig().rounds
+    assert timing.sm_mhz == (1980,) * ClockConfig().rounds
     assert timing.trouble == ""
 
 
@@ -544,7 +548,7 @@ def test_a_gpu_that_is_never_fit_to_be_timed_on_is_no_fault_of_the_candidates(ju
     [(0, None), (4, None), (0x20, "it is too hot"), (0x48, "its hardware slows it down")],
     ids=["none", "power cap", "heat", "hardware"],
 )
-def test_reasons_to_slow_down_are_read_from_the_management_library(monkeypatch, bits, reason):
+def test_clock_and_reasons_to_slow_down_are_read_from_the_management_library(monkeypatch, bits, reason):
     class Library:
         def nvmlDeviceGetHandleByUUID(self, uuid, handle):  # noqa: N802  (the library's name)
             return 0
@@ -553,9 +557,15 @@ def test_reasons_to_slow_down_are_read_from_the_management_library(monkeypatch, 
             reasons._obj.value = bits
             return 0
 
+        def nvmlDeviceGetClockInfo(self, handle, clock, mhz):  # noqa: N802
+            mhz._obj.value = 1755
+            return 0 if clock == throttle.SM_CLOCK else 2
+
     monkeypatch.setattr(throttle, "_library", Library)
     assert throttle.Throttle("GPU-1").reason() == reason
+    assert throttle.Throttle("GPU-1").sm_mhz() == 1755
     assert throttle.Throttle(None).reason() is None
+    assert throttle.Throttle(None).sm_mhz() is None
 
 
 def test_a_time_below_that_of_a_launch_is_implausible(judged):

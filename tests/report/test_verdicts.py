@@ -57,11 +57,13 @@ def test_a_measured_pass_tells_both_clocks_and_what_it_could_not_see(make_passed
         host_us=101.0,
         num_verified=6,
         num_input_sets=285,
+        sm_mhz=(1965, 1980),
     )
     text = evidence_text(replace(passed, timing=timing))
     assert "null control 1.00× [0.98, 1.01]: this run cannot tell a difference of less than 1.5%" in text
     assert "101 µs a call by the judge's own clock, 100 µs by the program's" in text
     assert "6 outputs of timed calls compared, 285 input sets" in text
+    assert "multiprocessors at 1965 to 1980 MHz" in text
 
 
 def test_a_time_that_did_not_settle_is_said_to_tell_nothing(make_passed):

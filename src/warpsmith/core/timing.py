@@ -71,6 +71,7 @@ class Timing:
     host_us: float | None = None  # the candidate's time a call by the host's own clock
     num_verified: int = 0  # timed calls whose outputs were compared afterwards
     num_input_sets: int = 0  # different ones that the candidate was timed on
+    sm_mhz: tuple[int, ...] = ()  # the multiprocessors' clock after each round, where the driver tells it
     trouble: str = ""  # why the measurement did not settle; then nothing is said of the speed
 
     @property

@@ -144,6 +144,8 @@ def timing_lines(timing: Timing) -> list[str]:
             f"{time_text(timing.candidate.median_us)} by the program's; {timing.num_verified} outputs of "
             f"timed calls compared, {timing.num_input_sets} input sets"
         )
+    if timing.sm_mhz:
+        lines.append(f"multiprocessors at {min(timing.sm_mhz)} to {max(timing.sm_mhz)} MHz")
     return lines
 
 

@@ -69,6 +69,7 @@ class Round:
     total_us: float  # of all of the candidate's calls
     waits: bool = False  # after each call for the whole device
     trouble: str = ""  # why it does not count
+    sm_mhz: int | None = None  # afterwards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +193,7 @@ class Rounds:
             total_us=sum(mine.samples_us),
             waits=waits,
             trouble=f"the GPU slows down: {slow}" if slow else "",
+            sm_mhz=self._throttle.sm_mhz(),
         )
 
     def _hand_out(self) -> Failed | None:

@@ -1,4 +1,4 @@
-"""Whether a GPU slows itself down right now, asked of its management library where that is installed."""
+"""How fast a GPU runs, and whether it slows itself down, asked of its management library if there is one."""
 
 import ctypes
 from typing import Final
@@ -11,6 +11,9 @@ REASONS: Final = {
     0x40: "its hardware finds it too hot",
     0x80: "its power supply brakes it",
 }
+
+
+SM_CLOCK: Final = 1  # nvmlClockType_t
 
 
 class Throttle:
@@ -33,6 +36,14 @@ class Throttle:
         if ask(self._handle, ctypes.byref(reasons)) != 0:
             return None
         return next((text for bit, text in REASONS.items() if reasons.value & bit), None)
+
+    def sm_mhz(self) -> int | None:
+        """The multiprocessors' clock now; None if nobody tells."""
+        if self._library is None:
+            return None
+        mhz = ctypes.c_uint()
+        found = self._library.nvmlDeviceGetClockInfo(self._handle, SM_CLOCK, ctypes.byref(mhz))
+        return mhz.value if found == 0 else None
 
 
 def _library() -> ctypes.CDLL | None:

@@ -368,6 +368,7 @@ def _timing(trial: Trial, rounds: Rounds, baseline: Baseline, counted: Counted) 
         host_us=median(item.host_us for item in good if not item.waits),
         num_verified=rounds.num_verified,
         num_input_sets=rounds.num_input_sets,
+        sm_mhz=tuple(item.sm_mhz for item in good if item.sm_mhz is not None),
         trouble=_trouble(rounds, by_events, clock),
     )
 
