@@ -19,6 +19,8 @@ def history(metric, *values):
     [
         ("not finite", Metric.LOSS, (1.0, math.nan)),
         ("not finite", Metric.GRAD_NORM, (math.inf,)),
+        ("not finite", Metric.KL, (0.1, math.nan)),
+        ("not finite", Metric.CLIPPED, (math.nan,)),
         ("mismatch", Metric.MISMATCH, (0.0, 0.5)),
         ("entropy grows", Metric.ENTROPY, (1.0, 1.0, 1.0, 1.5, 3.1, 3.2, 3.3)),
         ("critic worse than a constant", Metric.EXPLAINED_VARIANCE, (0.9, -2.0, -3.0, -8.0)),
@@ -70,3 +72,35 @@ def test_the_message_has_the_numbers():
 @pytest.mark.parametrize(("mismatch", "sound"), [(0.0, True), (0.2, True), (0.21, False), (math.nan, False)])
 def test_nothing_is_learnt_from_tokens_that_were_not_drawn(mismatch, sound):
     assert is_sound({Metric.MISMATCH: mismatch}, LIMITS) is sound
+
+
+def test_a_policy_that_is_certain_of_what_fails_has_collapsed():
+    def steps(entropy, pass_rate):
+        return [{Metric.ENTROPY: entropy, Metric.PASS_RATE: pass_rate}] * 3
+
+    assert alarm(steps(1e-4, 0.0), LIMITS).rule == "certain and wrong"
+    assert alarm(steps(1e-4, 0.9), LIMITS) is None  # it has learnt its task
+    assert alarm(steps(0.5, 0.0), LIMITS) is None  # it has not found anything yet
+    assert alarm([{Metric.ENTROPY: 1e-4}] * 3, LIMITS) is None  # nobody says what passes
+
+
+def test_a_judge_that_tells_nothing_stops_the_run():
+    told = {Metric.UNREWARDED: 6.0, Metric.SAMPLES: 8.0}
+    assert alarm([told] * 3, LIMITS).rule == "nothing rewarded"
+    assert alarm([told] * 2, LIMITS) is None
+    assert alarm([told, told, {Metric.UNREWARDED: 0.0, Metric.SAMPLES: 8.0}], LIMITS) is None
+    assert alarm([{Metric.UNREWARDED: 0.0, Metric.SAMPLES: 0.0}] * 3, LIMITS) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "since"),
+    [
+        (Metric.LOSS, (1.0, 1.0, math.nan), 3),
+        (Metric.MISMATCH, (0.0, 0.5), 2),
+        (Metric.TRUNCATED, (0.1, 0.2, 0.6, 0.7, 0.8), 3),
+        (Metric.PASS_RATE, (0.9, 0.9, 0.9, 0.5, 0.2, 0.1, 0.2), 5),
+    ],
+)
+def test_an_alarm_names_the_first_step_that_broke_its_rule(metric, values, since):
+    """A checkpoint of a later step than the one before it holds what the rule is about."""
+    assert alarm(history(metric, *values), LIMITS).since == since

@@ -17,7 +17,7 @@ from warpsmith.learn.engines.local.ppo import Ppo
 from warpsmith.learn.engines.local.sft import Sft
 from warpsmith.learn.engines.local.student import student_of
 from warpsmith.learn.engines.local.valuation import Valuation
-from warpsmith.learn.metrics import Metric
+from warpsmith.learn.metrics import CLOCKS, Metric
 from warpsmith.learn.monitors import Limits
 from warpsmith.learn.order import drawn_for
 from warpsmith.learn.recipes import toy
@@ -246,7 +246,7 @@ def test_a_run_that_was_stopped_goes_on_bit_by_bit(base, tmp_path, name):
     assert halves == [3, 4]
     for network in whole.networks():
         assert is_same(again.networks()[network], ended(whole, network))
-    clocks = {Metric.WALL_S, Metric.ROLLOUT_S}
+    clocks = CLOCKS
     for one, other in zip(straight.history, resumed.history, strict=True):
         assert {k: v for k, v in one.items() if k not in clocks} == {
             k: v for k, v in other.items() if k not in clocks

@@ -33,7 +33,7 @@ def test_a_file_that_is_no_model(tmp_path):
 
 
 def test_a_folder_without_a_model(tmp_path):
-    with pytest.raises(UsageError, match=r"holds neither config.json nor a .gguf file"):
+    with pytest.raises(UsageError, match=r"holds neither config.json, adapter_config.json nor a .gguf file"):
         load(str(tmp_path))
 
 

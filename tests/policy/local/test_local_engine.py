@@ -8,8 +8,9 @@ import torch
 from warpsmith.core import InfraError, UsageError
 from warpsmith.policy import Sampling
 from warpsmith.policy.local.checkpoint import load
-from warpsmith.policy.local.drawing import Drawing, draw
-from warpsmith.policy.local.engine import Engine, Prefix
+from warpsmith.policy.local.drawing import Drawing, check_finite, draw
+from warpsmith.policy.local.engine import Engine
+from warpsmith.policy.local.plain import Prefix
 
 PROMPTS = ([5, 6, 7, 8, 9, 10], [11, 12], [200], [21, 22, 23, 24])
 HOT = Sampling(temperature=0.7, max_tokens=20, seed=3)
@@ -56,7 +57,7 @@ def test_a_batch_gives_what_each_prompt_gives_alone(engine):
     for row, (prompt, output) in enumerate(zip(PROMPTS, together, strict=True)):
         (alone,) = engine.generate([prompt], Sampling(temperature=0.7, max_tokens=20, seed=3 + row))
         assert (alone.ids, alone.is_cut) == (output.ids, output.is_cut)
-        assert alone.logprobs == pytest.approx(output.logprobs, abs=1e-5)
+        assert alone.logprobs == pytest.approx(output.logprobs, abs=5e-5)  # rounding of narrower products
 
 
 def test_rows_that_end_early_do_not_disturb_the_others(model):
@@ -104,8 +105,10 @@ def test_a_reply_ends_with_the_context(engine):
 
 
 def test_whoever_is_late_is_cut(engine):
-    (output,) = engine.generate([PROMPTS[0]], HOT, is_late=lambda: True)
+    (output,) = engine.generate([PROMPTS[0]], HOT, is_late=lambda: True, prefix=Prefix())
     assert (len(output.ids), output.is_cut) == (1, True)
+    many = engine.generate(PROMPTS, HOT, is_late=lambda: True)
+    assert [(len(one.ids), one.is_cut) for one in many] == [(16, True)] * 4  # looked at every 16 steps
 
 
 def test_a_prompt_without_room_is_told_with_numbers(engine):
@@ -160,12 +163,10 @@ def test_a_token_that_cannot_be_is_never_drawn():
 
 
 def test_logits_that_are_no_numbers_are_said_so():
+    chance = torch.tensor([0.5], dtype=torch.float64)
+    _, logprobs = draw(torch.full((1, 4), float("nan")), Drawing(temperature=1.0, top_p=1.0), chance)
     with pytest.raises(InfraError, match="not finite"):
-        draw(
-            torch.full((1, 4), float("nan")),
-            Drawing(temperature=1.0, top_p=1.0),
-            torch.tensor([0.5], dtype=torch.float64),
-        )
+        check_finite(logprobs)
 
 
 def _counts(logits, drawing, chances):

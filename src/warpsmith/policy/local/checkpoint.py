@@ -1,4 +1,7 @@
-"""A model from a folder, as Hugging Face's files or as GGUF. Nothing is downloaded, no code of it is run."""
+"""A model from a folder: Hugging Face's files, an adapter for such ones, or GGUF.
+
+Nothing is downloaded, no code of it is run.
+"""
 
 import os
 import struct
@@ -11,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from warpsmith.core import EnvironmentMissing, InfraError, UsageError
 from warpsmith.device import Device, select_device
+from warpsmith.policy.local import adapter
 from warpsmith.policy.local.template import Template
 
 PACKAGES = ("transformers", "safetensors")
@@ -59,6 +63,8 @@ def load(path: str) -> Checkpoint:
     """
     place = located(path)
     _check_packages(PACKAGES if place[1] is None else (*PACKAGES, *GGUF_PACKAGES))
+    if adapter.is_adapter(place[0]):
+        _check_packages(adapter.PACKAGES, extra="lora")
     with _LOADING:
         checkpoint = _LOADED.get(place)
         if checkpoint is None:
@@ -83,7 +89,7 @@ def _located(path: str) -> tuple[Path, str | None]:
     if not found.is_dir():
         what = "is neither a folder nor a .gguf file" if found.exists() else "does not exist"
         raise UsageError(f"{path} {what}; write local:DIR with a checkpoint's folder, or local:FILE.gguf")
-    if (found / "config.json").is_file():
+    if (found / "config.json").is_file() or adapter.is_adapter(found):
         return found, None
     files = sorted(file.name for file in found.glob("*.gguf"))
     if len(files) > 1:
@@ -91,7 +97,9 @@ def _located(path: str) -> tuple[Path, str | None]:
             f"{path} holds several models; write local:{path}/NAME with one of {', '.join(files)}"
         )
     if not files:
-        raise UsageError(f"{path} is no checkpoint: it holds neither config.json nor a .gguf file")
+        raise UsageError(
+            f"{path} is no checkpoint: it holds neither config.json, adapter_config.json nor a .gguf file"
+        )
     return found, files[0]
 
 
@@ -105,10 +113,10 @@ def out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _check_packages(names: tuple[str, ...]) -> None:
+def _check_packages(names: tuple[str, ...], extra: str = "local") -> None:
     missing = [name for name in names if find_spec(name) is None]
     if missing:
-        raise EnvironmentMissing(f"{', '.join(missing)} not installed; pip install 'warpsmith[local]'")
+        raise EnvironmentMissing(f"{', '.join(missing)} not installed; pip install 'warpsmith[{extra}]'")
 
 
 def _read(folder: Path, gguf: str | None) -> Checkpoint:
@@ -163,6 +171,17 @@ def _tokenizer(folder: Path, gguf: str | None, name: str) -> Any:
 
 
 def _model(folder: Path, gguf: str | None, name: str, device: Device) -> Any:
+    if not adapter.is_adapter(folder):
+        return _whole(folder, gguf, name, device)
+    base = adapter.base_of(folder)
+    model = _whole(base, None, str(base), device)
+    adapter.read(model, folder)
+    for parameter in adapter.trained(model):  # as a trainer's autocast would have them, at each step anew
+        parameter.data = parameter.data.to(model.dtype)
+    return model
+
+
+def _whole(folder: Path, gguf: str | None, name: str, device: Device) -> Any:
     import torch
     import transformers
     from safetensors import SafetensorError

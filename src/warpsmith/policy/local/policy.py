@@ -36,7 +36,8 @@ class LocalPolicy:
         """Raises what `checkpoint.load` raises, and UsageError for an unknown style."""
         style = Style.of(config.style)
         from warpsmith.policy.local.checkpoint import load
-        from warpsmith.policy.local.engine import Engine, Prefix  # imports torch
+        from warpsmith.policy.local.engine import Engine  # imports torch
+        from warpsmith.policy.local.plain import Prefix
 
         self._model = load(path)
         self.name = f"local:{path}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from warpsmith.core import UsageError
 from warpsmith.policy.base import Sampling
 
 
@@ -19,6 +20,24 @@ class TokenOutput:
     ids: tuple[int, ...]  # the end of the turn included
     logprobs: tuple[float, ...]  # one for each of `ids`
     is_cut: bool  # by a limit; else the last id ends the turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodingConfig:
+    """What drawing many replies at once may take. It changes speed and memory, and results by rounding."""
+
+    max_rows: int = 256  # that are drawn at once; the others wait until one has ended
+    cache_bytes: int = 24 * 2**30  # of keys and values; fewer rows are drawn at once if they don't fit
+    chunk_tokens: int = 65_536  # of prompts, that are read in one pass
+    bucket_tokens: int = 256  # attended lengths are multiples of it: each is captured once
+    steps_per_check: int = 16  # between two looks at what has ended, for which the device is waited for
+    is_captured: bool = True  # as CUDA graphs, on a GPU
+    is_kept: bool = True  # the cache's memory, and what was captured, from one use to the next
+
+    def __post_init__(self) -> None:
+        counts = (self.max_rows, self.chunk_tokens, self.bucket_tokens, self.steps_per_check)
+        if min(*counts, self.cache_bytes) < 1:
+            raise UsageError("a decoding's rows, bytes, tokens and steps must be 1 or more")
 
 
 class TokenPolicy(Protocol):

@@ -11,6 +11,7 @@ from warpsmith.core import UsageError
 from warpsmith.learn.config import MemoryConfig
 from warpsmith.learn.engines.local.actor import precision_of, prepare, set_mode
 from warpsmith.learn.engines.local.batch import Batch
+from warpsmith.policy.local.adapter import is_attached, merged_state
 
 
 class Critic:
@@ -37,6 +38,8 @@ class Critic:
 def fresh(actor: Any) -> Any:
     """A critic with the body of `actor`, copied, and a head of zeros: it expects nothing yet.
 
+    What an adapter has learnt is part of that body.
+
     Raises UsageError for a kind of model that transformers has no token classifier of.
     """
     from transformers import AutoModelForTokenClassification
@@ -49,7 +52,11 @@ def fresh(actor: Any) -> Any:
         raise UsageError(f"there is no critic for {type(actor).__name__}: {error!s:.200}") from error
     device = next(actor.parameters()).device
     model = model.to(device=device, dtype=torch.float32)
-    model.base_model.load_state_dict(actor.base_model.state_dict())
+    body = f"{actor.base_model_prefix}."
+    state = merged_state(actor) if is_attached(actor) else actor.state_dict()
+    model.base_model.load_state_dict(
+        {name.removeprefix(body): value for name, value in state.items() if name.startswith(body)}
+    )
     with torch.no_grad():
         for parameter in _head(model).parameters():
             parameter.zero_()

@@ -1,6 +1,5 @@
 """GRPO: samples of one prompt are held against each other, and there is no critic."""
 
-import copy
 import random
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,11 @@ from typing import Any
 import torch
 
 from warpsmith.learn.config import GrpoConfig
-from warpsmith.learn.engines.local.actor import Actor, in_parts
+from warpsmith.learn.engines.local.actor import Actor
 from warpsmith.learn.engines.local.batch import Batch
-from warpsmith.learn.engines.local.rollout import remembered, rolled, seeded
+from warpsmith.learn.engines.local.lora import adapted
+from warpsmith.learn.engines.local.reference import Reference
+from warpsmith.learn.engines.local.rollout import remembered, rolled
 from warpsmith.learn.engines.local.student import Student, write_student
 from warpsmith.learn.engines.local.update import Lesson, PolicyUpdate
 from warpsmith.learn.losses.groups import group_advantages
@@ -22,8 +23,8 @@ from warpsmith.learn.sources import Source
 class Grpo:
     """Each step: groups are drawn and judged, and the actor learns from those whose rewards differ.
 
-    With `update.kl` a copy of the student as it is now is kept as the reference: make this before a run is
-    taken up again, with the student that the run began with.
+    With `update.kl` the student as it is now is kept as the reference: make this before a run is taken up
+    again, with the student that the run began with.
     """
 
     name = "grpo"
@@ -33,16 +34,14 @@ class Grpo:
         self.data = type(source).__name__
         self._student = student
         self._source = source
+        adapted(student.model, config.lora, seed=config.loop.seed, base=student.base)
         self._actor = Actor(student.model, config.memory)
         self._update = PolicyUpdate(self._actor, config.update, config.memory)
-        self._sampling = seeded(config.sampling, config.loop.seed)
-        self._reference = None
-        if config.update.kl > 0.0:
-            self._reference = Actor(_frozen(student.model), config.memory)
+        self._reference = Reference(self._actor, config.memory) if config.update.kl > 0.0 else None
 
     def step(self, number: int) -> Metrics:
         config = self.config
-        rollout = rolled(self._student, self._source, self._sampling, config.memory, number)
+        rollout = rolled(self._student, self._source, config, number)
         found = group_advantages(
             [sample.reward for sample in rollout.samples],
             [sample.group for sample in rollout.samples],
@@ -59,6 +58,7 @@ class Grpo:
             return metrics
         samples = [sample for sample, _ in taught]
         batch = Batch.of(samples, self._actor.device)
+        metrics[Metric.READ] = float(sum(batch.lengths))
         temperature = config.sampling.temperature or 1.0
         old, metrics[Metric.MISMATCH] = remembered(self._actor, samples, batch, config.memory, temperature)
         if not is_sound(metrics, config.loop.limits):
@@ -70,18 +70,11 @@ class Grpo:
             batch=batch,
             old=old,
             advantages=advantages,
-            reference=self._referred(batch, temperature),
+            reference=None if self._reference is None else self._reference.logprobs(batch, temperature),
             temperature=temperature,
         )
         rng = random.Random(f"{config.loop.seed}/{number}")
         return metrics | self._update.learn(lesson, rng) | {Metric.UPDATED: 1.0}
-
-    def _referred(self, batch: Batch, temperature: float) -> torch.Tensor | None:
-        reference = self._reference
-        if reference is None:
-            return None
-        memory = self.config.memory
-        return in_parts(batch, memory, lambda part: reference.said(part, temperature=temperature).logprobs)
 
     def networks(self) -> dict[str, Any]:
         return {"actor": self._student.model}
@@ -93,11 +86,5 @@ class Grpo:
         self._update.descent.load(state["actor"])
 
     def write(self, folder: Path) -> None:
-        write_student(self._student, folder / "actor")
-
-
-def _frozen(model: Any) -> Any:
-    twin = copy.deepcopy(model)
-    for parameter in twin.parameters():
-        parameter.requires_grad = False
-    return twin
+        lora = self.config.lora
+        write_student(self._student, folder / "actor", is_merged=lora is None or lora.is_merged)

@@ -1,9 +1,12 @@
 """A training run on disk: its configuration, a line of metrics a step, and the last checkpoints."""
 
+import hashlib
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,9 @@ import torch
 from warpsmith.agent.runs.lock import locked
 from warpsmith.agent.runs.log import Lines, mend, writing
 from warpsmith.agent.runs.record import LOCK
-from warpsmith.core import UsageError
+from warpsmith.core import InfraError, UsageError
 from warpsmith.core.codec import to_json
+from warpsmith.learn.engines.local.lora import base_digest
 from warpsmith.learn.engines.local.stage import Stage
 from warpsmith.learn.engines.local.student import put_back, write_model
 from warpsmith.learn.metrics import Metric, Metrics
@@ -33,6 +37,7 @@ class RunFolder:
         self.folder = folder
         self._lines: Lines | None = None
         self._lock: int | None = None
+        self._digest = ""  # of the configuration: a checkpoint of another run is told by it
 
     def begun(self, stage: Stage) -> int:
         """The last step that is on disk, restored into `stage`; 0 for a new run.
@@ -52,6 +57,7 @@ class RunFolder:
                 self._check_empty()
                 path.write_text(told, encoding="utf-8")
         self._check_same(path, told)
+        self._digest = hashlib.sha256(json.dumps(json.loads(told), sort_keys=True).encode()).hexdigest()[:16]
         last = self.last_step()
         if last:
             self._restore(stage, last)
@@ -73,13 +79,14 @@ class RunFolder:
         """A checkpoint that is whole or not there. Raises InfraError if the disk refuses."""
         place = self.folder / CHECKPOINTS / f"{step:06d}"
         fresh = self.folder / CHECKPOINTS / ".fresh"
-        with writing(place):
-            shutil.rmtree(fresh, ignore_errors=True)
-            shutil.rmtree(place, ignore_errors=True)
-            fresh.mkdir(parents=True)
-            for name, model in stage.networks().items():
+        networks = stage.networks()
+        bases = {name: base_digest(model) for name, model in networks.items()}
+        with _filling(fresh, place):
+            for name, model in networks.items():
                 write_model(model, fresh / name)
-            torch.save(stage.state(), fresh / STATE)
+            torch.save({"run": self._digest, "bases": bases, "stage": stage.state()}, fresh / STATE)
+        with writing(place):
+            shutil.rmtree(place, ignore_errors=True)
             fresh.rename(place)
             for old in self._steps()[:-num_kept]:
                 shutil.rmtree(self.folder / CHECKPOINTS / f"{old:06d}")
@@ -87,13 +94,19 @@ class RunFolder:
     def finish(self, stage: Stage) -> Path:
         """What came of it, for others to begin with. Raises InfraError if the disk refuses."""
         place, fresh = self.folder / FINAL, self.folder / ".final"
-        with writing(place):
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir()
+        with _filling(fresh, place):
             stage.write(fresh)
+        with writing(place):
             shutil.rmtree(place, ignore_errors=True)
             fresh.rename(place)
         return place
+
+    def forget(self, since: int) -> None:
+        """Remove checkpoints from step `since` on: they hold what an alarm is about."""
+        with writing(self.folder / CHECKPOINTS):
+            for step in self._steps():
+                if step >= since:
+                    shutil.rmtree(self.folder / CHECKPOINTS / f"{step:06d}")
 
     def last_step(self) -> int:
         return max(self._steps(), default=0)
@@ -130,14 +143,23 @@ class RunFolder:
 
     def _restore(self, stage: Stage, step: int) -> None:
         place = self.folder / CHECKPOINTS / f"{step:06d}"
-        for name, model in stage.networks().items():
-            put_back(model, place / name)
+        networks = stage.networks()
         try:
-            stage.load(torch.load(place / STATE, weights_only=True))
-        except Exception as error:
-            raise UsageError(
-                f"{place} is damaged ({error!s:.200}); remove it to go on from the one before"
-            ) from error
+            saved = torch.load(place / STATE, weights_only=True)
+            run, bases, state = saved["run"], saved["bases"], saved["stage"]
+        except Exception as error:  # whatever pickle and zip say of such a file
+            raise _damaged(place, error) from error
+        if run != self._digest:
+            raise UsageError(f"{place} is a checkpoint of another run; remove it, or choose a new folder")
+        for name, model in networks.items():
+            if bases.get(name) != base_digest(model):
+                raise UsageError(f"{place}: its {name} is an adapter for another base model than this run's")
+        try:
+            for name, model in networks.items():
+                put_back(model, place / name)
+            stage.load(state)
+        except (UsageError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+            raise _damaged(place, error) from error
 
     def _cut_metrics(self, last: int) -> None:
         path = self.folder / METRICS
@@ -165,6 +187,33 @@ class RunFolder:
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise UsageError(f"{path}, line {number}: {error!s:.200}") from error
         return found
+
+
+@contextmanager
+def _filling(fresh: Path, place: Path) -> Iterator[None]:
+    """An empty folder, that becomes `place` once all is in it; nothing is left of it if that fails.
+
+    torch and safetensors have errors of their own for a disk that is full.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        with writing(place):
+            shutil.rmtree(fresh, ignore_errors=True)
+            fresh.mkdir(parents=True)
+            yield
+    except BaseException as error:
+        shutil.rmtree(fresh, ignore_errors=True)  # it may be what takes the room
+        if isinstance(error, SafetensorError | RuntimeError) and not isinstance(error, InfraError):
+            raise InfraError(
+                f"{place} cannot be written ({error!s:.200}); make room or choose another folder; "
+                f"what was written before is kept"
+            ) from error
+        raise
+
+
+def _damaged(place: Path, error: Exception) -> UsageError:
+    return UsageError(f"{place} is damaged ({error!s:.300}); remove it to go on from the one before")
 
 
 def _line(step: int, metrics: Metrics) -> str:

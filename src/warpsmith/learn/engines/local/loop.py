@@ -9,7 +9,7 @@ from pathlib import Path
 from warpsmith.agent.interrupt import Interrupt
 from warpsmith.learn.engines.local.keeping import RunFolder
 from warpsmith.learn.engines.local.stage import Stage
-from warpsmith.learn.metrics import Metric, Metrics
+from warpsmith.learn.metrics import Metrics, paced
 from warpsmith.learn.monitors import Alarm, alarm
 
 Told = Callable[[int, Metrics], None]
@@ -33,7 +33,7 @@ def train(stage: Stage, folder: Path, tell: Told = lambda _step, _metrics: None)
 
     A run that was stopped or killed goes on from its last checkpoint, to the same weights, bit by bit, that
     it would have come to. The first Ctrl-C saves after the current step and ends; the second ends at once. An
-    alarm ends it too, without saving: the last checkpoint is from before.
+    alarm ends it too, and takes away what was saved since it began: the last checkpoint is from before.
 
     Raises:
         UsageError: the folder holds another run.
@@ -74,7 +74,8 @@ def _go_on(stage: Stage, progress: _Progress, interrupt: Interrupt, tell: Told) 
         tell(step, metrics)
         stopped = alarm(progress.history, config.limits)
         if stopped is not None:
-            return replace(progress.ended(), alarm=stopped)
+            run.forget(stopped.since)
+            return replace(progress.ended(), alarm=stopped, last_saved=run.last_step())
         if step % config.save_every == 0 or step == config.steps or interrupt.is_requested:
             run.save(stage, step, config.num_kept)
             progress.saved = step
@@ -85,4 +86,5 @@ def _go_on(stage: Stage, progress: _Progress, interrupt: Interrupt, tell: Told) 
 
 def _timed(stage: Stage, step: int) -> Metrics:
     begun_s = time.monotonic()
-    return stage.step(step) | {Metric.WALL_S: time.monotonic() - begun_s}
+    metrics = stage.step(step)
+    return metrics | paced(metrics, time.monotonic() - begun_s)

@@ -11,8 +11,9 @@ from warpsmith.learn.engines.local.actor import Actor
 from warpsmith.learn.engines.local.batch import Batch, last_rewards
 from warpsmith.learn.engines.local.critic import Critic
 from warpsmith.learn.engines.local.descent import Descent
-from warpsmith.learn.engines.local.rollout import remembered, rolled, seeded
-from warpsmith.learn.engines.local.student import Student, write_model, write_student
+from warpsmith.learn.engines.local.lora import adapted
+from warpsmith.learn.engines.local.rollout import remembered, rolled
+from warpsmith.learn.engines.local.student import Student, write_student, write_whole
 from warpsmith.learn.engines.local.update import Lesson, PolicyUpdate
 from warpsmith.learn.engines.local.valuation import CriticUpdate, fit_of
 from warpsmith.learn.losses.advantages import gae, whitened
@@ -32,22 +33,24 @@ class Ppo:
         self.data = type(source).__name__
         self._student = student
         self._source = source
+        adapted(student.model, config.lora, seed=config.loop.seed, base=student.base)
+        adapted(critic, config.critic_lora, seed=config.loop.seed)
         self._actor = Actor(student.model, config.memory)
         self._update = PolicyUpdate(self._actor, config.update, config.memory)
         self._critic_model = critic
         self._critic = CriticUpdate(
             Critic(critic, config.memory), Descent(critic, config.critic), config.memory
         )
-        self._sampling = seeded(config.sampling, config.loop.seed)
 
     def step(self, number: int) -> Metrics:
         config = self.config
-        rollout = rolled(self._student, self._source, self._sampling, config.memory, number)
+        rollout = rolled(self._student, self._source, config, number)
         samples = rollout.rewarded
         metrics = rollout.metrics | {Metric.UPDATED: 0.0}
         if not samples:
             return metrics
         batch = Batch.of(samples, self._actor.device)
+        metrics[Metric.READ] = float(sum(batch.lengths))
         temperature = config.sampling.temperature or 1.0
         old, metrics[Metric.MISMATCH] = remembered(self._actor, samples, batch, config.memory, temperature)
         if not is_sound(metrics, config.loop.limits):
@@ -83,5 +86,6 @@ class Ppo:
         self._critic.descent.load(state["critic"])
 
     def write(self, folder: Path) -> None:
-        write_student(self._student, folder / "actor")
-        write_model(self._critic_model, folder / "critic")
+        lora = self.config.lora
+        write_student(self._student, folder / "actor", is_merged=lora is None or lora.is_merged)
+        write_whole(self._critic_model, folder / "critic")

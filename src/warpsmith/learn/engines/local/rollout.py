@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from warpsmith.core import InfraError
-from warpsmith.learn.config import MemoryConfig
+from warpsmith.learn.config import GrpoConfig, MemoryConfig, PpoConfig
 from warpsmith.learn.engines.local.actor import Actor, in_parts, precision_of
 from warpsmith.learn.engines.local.batch import Batch, drawn_logprobs
 from warpsmith.learn.engines.local.student import Student
@@ -16,7 +16,7 @@ from warpsmith.learn.rewards.base import Reward
 from warpsmith.learn.sources import Source
 from warpsmith.learn.trajectory.nouns import Sample
 from warpsmith.policy.base import Sampling
-from warpsmith.policy.local.tokens import TokenOutput
+from warpsmith.policy.local.tokens import DecodingConfig, TokenOutput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,33 +31,42 @@ class Rollout:
         return tuple(sample for sample in self.samples if sample.reward is not None)
 
 
-def rolled(student: Student, source: Source, sampling: Sampling, memory: MemoryConfig, step: int) -> Rollout:
+def rolled(student: Student, source: Source, config: PpoConfig | GrpoConfig, step: int) -> Rollout:
     """Raises InfraError if the source has no sample, or none that was drawn with its log-probabilities."""
     begun_s = time.monotonic()
     student.model.eval()
-    samples = source.rollouts(Voice(student, memory), sampling, step)
+    voice = Voice(student, config.memory, config.decoding)
+    samples = source.rollouts(voice, seeded(config.sampling, config.loop.seed), step)
     if not samples:
         raise InfraError(f"step {step} has no samples; nothing can be learnt")
-    metrics = about(samples)
-    metrics[Metric.ROLLOUT_S] = time.monotonic() - begun_s
-    return Rollout(samples=samples, metrics=metrics)
+    spent = {
+        Metric.GENERATED: float(voice.num_drawn),
+        Metric.GENERATE_S: voice.spent_s,
+        Metric.ROLLOUT_S: time.monotonic() - begun_s,
+    }
+    return Rollout(samples=samples, metrics=about(samples) | spent)
 
 
 class Voice:
-    """A student that draws in the trainer's precision, in whatever thread: autocast holds for one alone.
+    """A student that draws in the trainer's precision, in whatever thread: autocast holds for one alone."""
 
-    For one step: what it has cached is of the weights as they are now.
-    """
-
-    def __init__(self, student: Student, memory: MemoryConfig) -> None:
-        self._engine = student.engine()
+    def __init__(
+        self, student: Student, memory: MemoryConfig, decoding: DecodingConfig | None = None
+    ) -> None:
+        self._engine = student.engine(decoding)
         self._memory = memory
         self._device = student.device
+        self.num_drawn = 0  # tokens
+        self.spent_s = 0.0
 
     def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> tuple[TokenOutput, ...]:
         """See TokenPolicy."""
+        begun_s = time.monotonic()
         with precision_of(self._memory, self._device):
-            return self._engine.generate(prompts, sampling)
+            outputs = self._engine.generate(prompts, sampling)
+        self.spent_s += time.monotonic() - begun_s
+        self.num_drawn += sum(len(output.ids) for output in outputs)
+        return outputs
 
 
 def about(samples: Sequence[Sample]) -> Metrics:

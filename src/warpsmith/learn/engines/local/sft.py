@@ -13,6 +13,7 @@ from warpsmith.learn.config import SftConfig
 from warpsmith.learn.engines.local.actor import Actor
 from warpsmith.learn.engines.local.batch import Batch, parts, rows_of
 from warpsmith.learn.engines.local.descent import Descent
+from warpsmith.learn.engines.local.lora import adapted
 from warpsmith.learn.engines.local.student import Student, write_student
 from warpsmith.learn.losses.imitation import cross_entropy
 from warpsmith.learn.losses.weights import Averaging, token_weights
@@ -33,6 +34,7 @@ class Sft:
         self.data = digest_of(samples)
         self._student = student
         self._samples = samples
+        adapted(student.model, config.lora, seed=config.loop.seed, base=student.base)
         self._actor = Actor(student.model, config.memory)
         self._descent = Descent(student.model, config.descent)
 
@@ -51,6 +53,7 @@ class Sft:
             Metric.ENTROPY: sum(entropies),
             Metric.SAMPLES: float(len(chosen)),
             Metric.TOKENS: float(batch.mask.sum()),
+            Metric.READ: float(sum(batch.lengths)),
         }
 
     def _losses(self, batch: Batch, weights: Tensor, entropies: list[float]) -> Iterator[Tensor]:
@@ -71,7 +74,8 @@ class Sft:
         self._descent.load(state["actor"])
 
     def write(self, folder: Path) -> None:
-        write_student(self._student, folder / "actor")
+        lora = self.config.lora
+        write_student(self._student, folder / "actor", is_merged=lora is None or lora.is_merged)
 
 
 def check_samples(samples: Sequence[Sample], student: Student) -> None:

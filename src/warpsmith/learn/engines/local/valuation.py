@@ -8,19 +8,23 @@ from torch import Tensor
 
 from warpsmith.core import UsageError
 from warpsmith.learn.config import MemoryConfig, ValueConfig
+from warpsmith.learn.curves.calibration import CALIBRATION, calibrated, write_calibration
 from warpsmith.learn.engines.local import critic as critics
 from warpsmith.learn.engines.local.actor import in_parts
 from warpsmith.learn.engines.local.batch import Batch, last_rewards, parts, rows_of
 from warpsmith.learn.engines.local.critic import Critic
 from warpsmith.learn.engines.local.descent import Descent
+from warpsmith.learn.engines.local.lora import adapted
 from warpsmith.learn.engines.local.sft import check_samples, digest_of
-from warpsmith.learn.engines.local.student import Student, write_model
+from warpsmith.learn.engines.local.student import Student, write_whole
 from warpsmith.learn.losses.advantages import gae
 from warpsmith.learn.losses.value import explained_variance, value_loss
 from warpsmith.learn.losses.weights import Averaging, token_weights
 from warpsmith.learn.metrics import Metric, Metrics
 from warpsmith.learn.order import drawn_for
 from warpsmith.learn.trajectory.nouns import Sample
+
+MOST_FORETOLD = 256  # samples that the finished critic is held against
 
 
 class CriticUpdate:
@@ -70,6 +74,7 @@ class Valuation:
         self.data = digest_of(samples)
         self._samples = samples
         self._model = critics.fresh(student.model)
+        adapted(self._model, config.lora, seed=config.loop.seed)
         self._update = CriticUpdate(
             Critic(self._model, config.memory), Descent(self._model, config.descent), config.memory
         )
@@ -83,7 +88,12 @@ class Valuation:
         _, returns = gae(rewards, values, batch.mask, gamma=config.gamma, lam=config.lam)
         lr = self._update.descent.lr
         metrics = self._update.learn(batch, values, returns, clip=None)
-        metrics |= {Metric.LR: lr, Metric.SAMPLES: float(len(chosen)), Metric.TOKENS: float(batch.mask.sum())}
+        metrics |= {
+            Metric.LR: lr,
+            Metric.SAMPLES: float(len(chosen)),
+            Metric.TOKENS: float(batch.mask.sum()),
+            Metric.READ: float(sum(batch.lengths)),
+        }
         return metrics | fit_of(values, returns, batch.mask)
 
     def networks(self) -> dict[str, Any]:
@@ -96,7 +106,18 @@ class Valuation:
         self._update.descent.load(state["critic"])
 
     def write(self, folder: Path) -> None:
-        write_model(self._model, folder / "critic")
+        write_whole(self._model, folder / "critic")
+        write_calibration(folder / CALIBRATION, calibrated(*self._foretold()))
+
+    def _foretold(self) -> tuple[list[float], list[float]]:
+        """Of drawn tokens, what the critic says at the end, and the plain return."""
+        samples = self._samples[:MOST_FORETOLD]
+        batch = Batch.of(samples, self._update.critic.device)
+        rewards = last_rewards([sample.reward or 0.0 for sample in samples], batch)
+        values = self._update.values(batch)
+        _, returns = gae(rewards, values, batch.mask, gamma=1.0, lam=1.0)
+        chosen = batch.mask.bool()
+        return values[chosen].tolist(), returns[chosen].tolist()
 
 
 def fit_of(values: Tensor, returns: Tensor, mask: Tensor) -> Metrics:
