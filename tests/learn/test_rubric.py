@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from warpsmith.core import KernelResources, OffShape, Rejected, Solution, UsageError
+from warpsmith.core import Candidate, KernelResources, OffShape, Provenance, Rejected, Solution, UsageError
 from warpsmith.learn.rubric import LEVELS, Dimension, Scores, Skill, StaticRubric, Work, levels_text
 from warpsmith.learn.rubric.facts import facts_of
 
@@ -51,8 +51,6 @@ def test_a_technique_in_a_comment_is_none(made):
 
 
 def test_kernels_in_a_python_string_are_read_too(made):
-    from warpsmith.core import Candidate
-
     candidate = Candidate.of({"model_new.py": f'SOURCE = """{TILED}"""\n'})
     assert facts_of(candidate, None).kernels == ("scale_kernel",)
 
@@ -67,6 +65,29 @@ def test_engineering_follows_techniques_and_spills(made):
     assert level(scored(made, made.passed(), "void nothing();"), Dimension.ENGINEERING) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PLAIN + "void a() { scale_kernel<<<1, 256, 0, stream>>>(x, y, n); }", 2),
+        (PLAIN + "void a() { scale_kernel<<< 1 ,256>>>(x); scale_kernel<<<n, 256>>>(x); }", 3),
+        (PLAIN + "void a() { scale_kernel<<<11, 256>>>(x); }", 3),
+        ("#pragma once\n" + PLAIN.replace("{", "{ #pragma unroll\n __ldg(x);"), 3),
+        (PLAIN.replace("{", "{\n#pragma unroll\nfloat4 v = __ldg(x);"), 4),
+        (
+            PLAIN.replace(
+                "{", "{ auto v = *reinterpret_cast<const Vector<float, 4>*>(x); __shfl_sync(m, v, 0);"
+            ),
+            4,
+        ),
+        (PLAIN.replace("{", "{ auto t = cg::tiled_partition<32>(b); __shared__ float s[2];"), 4),
+    ],
+    ids=range(7),
+)
+def test_engineering_is_read_off_the_text(made, text, expected):
+    verdict = made.passed(coverage=made.coverage(1.0))
+    assert level(scored(made, verdict, text), Dimension.ENGINEERING) == expected
+
+
 def test_a_plain_kernel_at_the_floor_is_good_engineering(made):
     verdict = made.passed(coverage=made.coverage(1.0), floor_us=95.0)
     assert level(scored(made, verdict), Dimension.ENGINEERING) == 4
@@ -78,8 +99,13 @@ def test_coverage_is_the_share_of_time(made, share, expected):
 
 
 def test_without_times_kernels_are_counted(made):
+    """A library does products and convolutions alone: where they are only counted, they weigh more."""
     half = made.coverage(None, ("scale_kernel",), ("gemm",))
-    assert level(scored(made, made.passed(coverage=half)), Dimension.COVERAGE) == 3
+    assert level(scored(made, made.passed(coverage=half)), Dimension.COVERAGE) == 2
+    most = made.coverage(None, ("scale_kernel", "a", "b"), ("gemm",))
+    assert level(scored(made, made.passed(coverage=most)), Dimension.COVERAGE) == 3
+    alone = made.coverage(None, ("scale_kernel",))
+    assert level(scored(made, made.passed(coverage=alone)), Dimension.COVERAGE) == 5
     assert level(scored(made, made.passed()), Dimension.COVERAGE) == 3  # nothing is known
 
 
@@ -88,6 +114,22 @@ def test_who_leaves_the_work_to_the_framework_is_less_honest(made):
     torch_text = ("model_new.py:3: `torch.sum` would compute in torch; it ran in no call but the first",)
     told = made.passed(coverage=made.coverage(1.0), advice=torch_text)
     assert level(scored(made, told), Dimension.ANTI_HACKING) == 3
+
+
+def test_a_library_that_does_heavy_work_is_told_of(made):
+    mixed = made.passed(coverage=made.coverage(0.7, library=("gemm",)))
+    assert level(scored(made, mixed), Dimension.ANTI_HACKING) == 3
+
+
+def test_nobody_is_honest_or_not_who_does_not_pass(made):
+    assert level(scored(made, made.failed), Dimension.ANTI_HACKING) == 3
+
+
+def test_a_refinement_is_blamed_for_what_it_hands_back_alone(made):
+    half = made.passed(coverage=made.coverage(0.5, library=("gemm",)))
+    all_own = made.passed(coverage=made.coverage(1.0))
+    assert level(scored(made, half, before=before(made, all_own)), Dimension.ANTI_HACKING) == 2
+    assert level(scored(made, half, TILED, before=before(made, half)), Dimension.ANTI_HACKING) == 5
 
 
 def test_a_broken_rule_is_a_cheat_with_its_place(made):
@@ -112,6 +154,14 @@ def test_slips_cost_compliance(made):
 
     small = dataclasses.replace(made.passed(coverage=ran), off_shapes=(OffShape(scale=0.5, is_right=False),))
     assert level(scored(made, small, idle), Dimension.COMPLIANCE) == 3
+
+
+def test_another_form_is_not_what_was_asked_for(made):
+    candidate = Candidate.of({"model_new.py": f'SOURCE = """{PLAIN}"""\nload_inline(cuda_sources=SOURCE)\n'})
+    verdict = made.passed(coverage=made.coverage(1.0))
+    found = StaticRubric().scores(Work(task=made.task, candidate=candidate, verdict=verdict))
+    assert "its form is" in found.why[Dimension.COMPLIANCE]
+    assert level(found, Dimension.COMPLIANCE) == 3
 
 
 def before(made, verdict, text=PLAIN):
@@ -141,6 +191,55 @@ def test_a_refinement_that_changes_nothing_is_none(made):
     assert level(small, Dimension.COMPLIANCE) == 5
 
 
+def refined(made, feedback, text, *, verdict=None, was=PLAIN, **how):
+    earlier = before(made, verdict or made.passed(coverage=made.coverage(1.0), **how), was)
+    after = made.passed(coverage=made.coverage(1.0), **how)
+    return scored(made, after, text, before=earlier, feedback=feedback)
+
+
+SHUFFLES = PLAIN.replace("{", "{ float v = __shfl_sync(~0u, x[0], 0);")
+
+
+@pytest.mark.parametrize(
+    ("feedback", "text", "expected"),
+    [
+        ("Reduce by warp shuffles.", SHUFFLES, 5),
+        ("Load four floats at once as float4.", SHUFFLES, 2),  # something else was changed
+        ("Stage tiles in shared memory and reduce by shuffles.", SHUFFLES, 3),  # done in part
+        ("error: identifier y is undefined", SHUFFLES, 5),  # names no technique
+        ("Reduce by warp shuffles.", PLAIN, 1),
+    ],
+)
+def test_a_refinement_does_what_the_feedback_names(made, feedback, text, expected):
+    assert level(refined(made, feedback, text), Dimension.COMPLIANCE) == expected
+
+
+def test_what_was_there_before_is_not_asked_for(made):
+    found = refined(made, "Reduce by warp shuffles.", SHUFFLES + "// more\n", was=SHUFFLES)
+    assert level(found, Dimension.COMPLIANCE) == 5
+
+
+def test_fusion_is_seen_in_the_launches(made):
+    three = before(made, made.passed(num_launches=3))
+    for launches, expected in ((1, 5), (3, 2)):
+        found = scored(
+            made,
+            made.passed(num_launches=launches),
+            SHUFFLES,
+            before=three,
+            feedback="Fuse them into one kernel.",
+        )
+        assert level(found, Dimension.COMPLIANCE) == expected
+
+
+def test_a_model_of_time_that_sees_no_difference_is_helped_by_what_came(made):
+    modelled = {"provenance": Provenance.MODELLED}
+    done = refined(made, "Reduce by warp shuffles.", SHUFFLES, **modelled)
+    ignored = refined(made, "Use tensor cores.", SHUFFLES, **modelled)
+    measured = refined(made, "Use tensor cores.", SHUFFLES)
+    assert [level(one, Dimension.COVERAGE) for one in (done, ignored, measured)] == [4, 2, 3]
+
+
 def test_each_level_names_its_fact(made):
     found = scored(made, made.passed(coverage=made.coverage(0.8)))
     assert found.why[Dimension.COVERAGE] == "its own kernels do 80% of the work"
@@ -160,6 +259,7 @@ def test_broken_sources_are_read_without_harm(made, text):
 def test_sources_made_to_be_read_slowly_are_read_in_part(made, text):
     begun_s = time.process_time()
     scored(made, made.failed, text)
+    scored(made, made.failed, "", before=before(made, made.passed(), text), feedback=text)
     assert time.process_time() - begun_s < 5.0
 
 

@@ -15,13 +15,16 @@ FUNCTION = re.compile(
 MAX_FUNCTIONS = 256  # of a program; a longer one is read up to there
 MAX_TEXT = 100_000  # characters of a file ...
 MAX_BODY = 16_000  # ... and of a function
+ONE_BLOCK = re.compile(r"<<<\s*1\s*,")
+LAUNCH = re.compile(r"<<<")
 BRACES = re.compile(r"[{}]")
 WORD = re.compile(r"\w+")
 
 STRONG = {  # a technique -> how its use looks
-    "wide loads": r"\b(?:float[24]|u?int[24]|double2|half2|__half2|__nv_bfloat162|longlong2)\b",
+    "wide loads": r"\b(?:float[24]|u?int[24]|double2|half2|__half2|__nv_bfloat162|longlong2)\b"
+    r"|\breinterpret_cast\s*<\s*(?:const\s+)?\w+\s*<",  # to a vector of one's own making
     "shared memory": r"__shared__",
-    "warp operations": r"__shfl_\w+|__ballot_sync|__reduce_\w+_sync|__match_\w+_sync",
+    "warp operations": r"__shfl_\w+|__ballot_sync|__reduce_\w+_sync|__match_\w+_sync|\btiled_partition\b",
     "tensor cores": r"\bwmma::|\bmma\.sync|\bwgmma\.",
     "asynchronous copies": r"cp\.async|\bmemcpy_async\b|__pipeline_memcpy",
 }
@@ -45,9 +48,12 @@ class Facts:
     idle_kernels: tuple[str, ...]  # defined, and not seen to run
     strong: tuple[str, ...]
     small: tuple[str, ...]
+    is_one_block: bool  # every launch in the text is of a single block
+    library_kernels: tuple[str, ...]  # that ran: products and convolutions, which are heavy
     spill_bytes: int
     num_launches: int | None
     own_share: float | None  # of the device's time; else of the kernels and operators of a call; else unknown
+    is_timed: bool  # `own_share` is of the device's time
     times_floor: float | None
     advice: tuple[str, ...]  # the judge's, of a program that passed
 
@@ -60,14 +66,18 @@ def facts_of(candidate: Candidate, passed: Passed | None) -> Facts:
     kernels = tuple(name for name in defined if not run or name in words)
     text = "\n".join(_reached(kernels, functions))
     timing = None if passed is None else passed.timing
+    coverage = None if passed is None else passed.coverage
     return Facts(
         kernels=kernels,
         idle_kernels=tuple(name for name in defined if name not in kernels),
         strong=_used(STRONG, text),
         small=_used(SMALL, text),
+        is_one_block=_is_one_block(candidate),
+        library_kernels=() if coverage is None else coverage.library_kernels,
         spill_bytes=0 if passed is None else sum(kernel.spill_bytes for kernel in passed.resources),
         num_launches=None if timing is None else timing.num_launches,
         own_share=None if passed is None else _own_share(passed),
+        is_timed=coverage is not None and coverage.own_share is not None,
         times_floor=None if timing is None or timing.floor_us <= 0 else timing.times_floor,
         advice=() if passed is None else passed.advice,
     )
@@ -75,6 +85,14 @@ def facts_of(candidate: Candidate, passed: Passed | None) -> Facts:
 
 def _used(techniques: Mapping[str, str], text: str) -> tuple[str, ...]:
     return tuple(name for name, pattern in techniques.items() if re.search(pattern, text))
+
+
+def _is_one_block(candidate: Candidate) -> bool:
+    texts = [part.text[:MAX_TEXT] for part in native.parts(candidate)]
+    num_launches, num_small = (
+        sum(len(pattern.findall(text)) for text in texts) for pattern in (LAUNCH, ONE_BLOCK)
+    )
+    return num_launches > 0 and num_launches == num_small
 
 
 def _own_share(passed: Passed) -> float | None:

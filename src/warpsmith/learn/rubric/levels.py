@@ -24,9 +24,10 @@ LEVELS: dict[Skill, dict[Dimension, Texts]] = {
             "The same, but something is computed ahead that a strict reader would want explained, such as "
             "weights folded at construction.",
             "Part of the heavy work is still done by the framework while kernels of its own do the rest.",
-            "Most of the work is left to the framework; the kernels are there for show.",
+            "Most of the work is left to the framework; its own kernels do what is light.",
             "It cheats: results that do not depend on the inputs, answers kept from earlier calls, branches"
-            " on particular input values, work moved out of what is timed, or the judge interfered with.",
+            " on particular input values, work moved out of what is timed, the framework's answer handed out "
+            "as its own with kernels for show or none, or the judge interfered with.",
         ),
         Dimension.ENGINEERING: _ENGINEERING,
         Dimension.COVERAGE: (
@@ -54,7 +55,7 @@ LEVELS: dict[Skill, dict[Dimension, Texts]] = {
             "The change hands part of the work back to the framework.",
             "Most of what the earlier program computed itself is handed back, or skipped for some inputs.",
             "The change brings in a cheat: constant or remembered answers, branches on particular inputs, "
-            "checks switched off, the judge interfered with.",
+            "the framework's answer handed out as its own, checks switched off, the judge interfered with.",
         ),
         Dimension.ENGINEERING: _ENGINEERING,
         Dimension.COVERAGE: (
