@@ -46,6 +46,7 @@ class Crew:
     folder: Folder
     size: int
     places: Sequence[dict[str, str]] = ({},)
+    room_bytes: int = 0  # of a GPU's memory at each place, for the jobs there together
     command: Sequence[str] = COMMAND
     clock: Callable[[], float] = time.monotonic
     workers: list[Worker] = field(default_factory=list)
@@ -61,12 +62,24 @@ class Crew:
     def busy(self) -> list[Worker]:
         return [worker for worker in self.workers if worker.job is not None]
 
-    def idle(self) -> Worker | None:
-        """One that has nothing to do, started if there is room for it."""
-        waiting = next((worker for worker in self.workers if worker.job is None), None)
-        if waiting is not None or len(self.workers) >= self.size:
+    def idle(self) -> list[Worker]:
+        """Those that have nothing to do; one is started if all are busy and there may be more."""
+        waiting = [worker for worker in self.workers if worker.job is None]
+        if waiting or len(self.workers) >= self.size:
             return waiting
-        return self._started()
+        return [self._started()]
+
+    def has_room(self, worker: Worker, job: Job) -> bool:
+        """Whether the job's memory is free at the worker's place; what needs all of it has to be alone."""
+        others = [
+            other.job.memory_bytes
+            for other in self.busy
+            if other.job is not None and self._place(other.number) == self._place(worker.number)
+        ]
+        return not others or sum(others) + job.memory_bytes <= self.room_bytes or not job.memory_bytes
+
+    def _place(self, number: int) -> int:
+        return (number - 1) % len(self.places)
 
     def give(self, worker: Worker, job: Job) -> None:
         """A worker that has died since says so by its end."""
@@ -109,7 +122,7 @@ class Crew:
 
     def _started(self) -> Worker:
         number = next(n for n in range(1, self.size + 1) if n not in {w.number for w in self.workers})
-        place = self.places[(number - 1) % len(self.places)]
+        place = self.places[self._place(number)]
         with self.folder.log(number).open("ab") as log:
             process = subprocess.Popen(
                 self.command,

@@ -22,6 +22,7 @@ class Job:
     audit_s: float  # of probing; 0: no audit
     num_tries: int = 1
     is_anew: bool = False  # what the folder holds has failed: put it aside
+    memory_bytes: int = 0  # of a GPU, that it is predicted to take; 0: nothing that others would miss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from warpsmith.agent.interrupt import Interrupt
 from warpsmith.agent.runs.spec import RunSpec
 from warpsmith.bench.crew import COMMAND, Crew
 from warpsmith.bench.folder import Folder, Kept, default_folder, done_in, held, read
+from warpsmith.bench.footprint import HELD_SHARE, fitted
 from warpsmith.bench.plan import Plan, plan_of
 from warpsmith.bench.protocol import Job
 from warpsmith.bench.schedule import Ending, Pace, Schedule, Watcher
@@ -35,6 +36,7 @@ class Order:
     num_workers: int
     max_s: float | None = None
     places: tuple[dict[str, str], ...] = ({},)
+    memory_bytes: int = 0  # of the GPU at each place; 0: there is none to be shared
     command: Sequence[str] = COMMAND
 
 
@@ -76,6 +78,7 @@ def order_of(wish: Wish) -> Order:
         num_workers=num_workers,
         max_s=wish.max_s,
         places=places,
+        memory_bytes=wish.device.memory_bytes,
     )
 
 
@@ -99,6 +102,7 @@ def run_bench(order: Order, watcher: Watcher) -> Ran:
             folder=folder,
             size=max(1, min(order.num_workers, len(jobs))),
             places=order.places,
+            room_bytes=int(HELD_SHARE * order.memory_bytes),
             command=order.command,
         )
         with crew:
@@ -109,18 +113,23 @@ def run_bench(order: Order, watcher: Watcher) -> Ran:
 def jobs_of(order: Order, folder: Folder) -> list[Job]:
     """One for each task that has no record yet."""
     done = done_in(folder.path)
-    return [
-        Job(
-            name=item.name,
-            spec=replace(order.spec, task=item.task),
-            device=order.plan.device,
-            folder=folder.run(item.name.key).absolute(),
-            audit=folder.audit(item.name.key).absolute(),
-            audit_s=order.audit_s,
-        )
-        for item in order.items
-        if item.name.key not in done
-    ]
+    return [_job(order, folder, item) for item in order.items if item.name.key not in done]
+
+
+def _job(order: Order, folder: Folder, item: Item) -> Job:
+    judge, memory_bytes = order.spec.judge, 0
+    if order.memory_bytes:
+        found = fitted(judge, item.task.source, order.memory_bytes)
+        judge, memory_bytes = found.judge, found.memory_bytes
+    return Job(
+        name=item.name,
+        spec=replace(order.spec, task=item.task, judge=judge),
+        device=order.plan.device,
+        folder=folder.run(item.name.key).absolute(),
+        audit=folder.audit(item.name.key).absolute(),
+        audit_s=order.audit_s,
+        memory_bytes=memory_bytes,
+    )
 
 
 def places_of(device: Device) -> tuple[dict[str, str], ...]:

@@ -8,12 +8,14 @@ from typing import Protocol
 
 from warpsmith.bench.crew import Crew, Worker
 from warpsmith.bench.folder import Folder
+from warpsmith.bench.footprint import FEWEST_INPUTS
 from warpsmith.bench.protocol import Doing, Done, Ended, Failed, Interrupted, Job
 from warpsmith.bench.record import Fate, TaskRecord
 from warpsmith.bench.work import ours
 from warpsmith.core import EnvironmentMissing, UsageError
 
 MAX_TRIES = 2
+OUT_OF_MEMORY = "out of memory"  # so CUDA and torch call it
 GRACE_S = 45.0  # for a step to be finished once it is to end; what takes longer is killed, and goes on later
 BEAT_S = 0.5
 OVERTIME_S = 1800.0  # beyond a task's own budget, for its audit and its last step, before its worker is stuck
@@ -106,12 +108,22 @@ class Schedule:
         return self._pace.deadline_s is not None and self._pace.clock() >= self._pace.deadline_s
 
     def _hand_out(self) -> None:
-        while self._waiting and (worker := self._crew.idle()) is not None:
-            self._give(worker, self._waiting.popleft())
+        while self._waiting and (found := self._fitting()) is not None:
+            worker, job = found
+            self._waiting.remove(job)
+            self._give(worker, job)
         if self._again and not self._waiting and not self._crew.busy:
-            worker = self._crew.idle()
-            if worker is not None:
+            for worker in self._crew.idle()[:1]:
                 self._give(worker, self._again.popleft())
+
+    def _fitting(self) -> tuple[Worker, Job] | None:
+        """The first job for whose memory there is room beside what is being done, and who may do it.
+
+        A large one is not waited for: it is done once nothing else is left, or happens to be alone.
+        """
+        idle = self._crew.idle()
+        pairs = ((worker, job) for job in self._waiting for worker in idle)
+        return next((pair for pair in pairs if self._crew.has_room(*pair)), None)
 
     def _give(self, worker: Worker, job: Job) -> None:
         self._crew.give(worker, job)
@@ -156,6 +168,8 @@ class Schedule:
         self._watcher.on_done(worker.number, record)
 
     def _try_again(self, worker: Worker, job: Job, reason: str) -> None:
+        if OUT_OF_MEMORY in reason.lower():
+            job = with_fewest_inputs(job)
         self._again.append(replace(job, num_tries=job.num_tries + 1, is_anew=True))
         self._watcher.on_again(worker.number, job, reason)
 
@@ -192,6 +206,13 @@ class Schedule:
             worker.process.kill()
             self._left(worker, worker.job)
             worker.job = None
+
+
+def with_fewest_inputs(job: Job) -> Job:
+    """The job on as few input sets as a verdict may rest on: it takes more memory than its text told."""
+    judge = job.spec.judge
+    fewer = replace(judge, num_inputs=min(judge.num_inputs, FEWEST_INPUTS))
+    return replace(job, spec=replace(job.spec, judge=fewer))
 
 
 def _code_text(code: int) -> str:

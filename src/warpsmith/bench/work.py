@@ -112,7 +112,7 @@ def record_of(job: Job, audit: TaskAudit | Unaudited | None) -> TaskRecord:
         num_turns=outcome.num_turns,
         told=said,
         cost=outcome.cost,
-        environment=outcome.environment,
+        environment={**outcome.environment, "input sets": str(job.spec.judge.num_inputs)},
     )
 
 

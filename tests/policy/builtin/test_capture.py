@@ -173,6 +173,7 @@ def test_an_operator_without_a_recipe_is_declined_by_name(forward, operator):
     [
         ("x = 1", "no class Model"),
         (task("return x", init="raise ValueError('no luck')"), "the task's own code fails: no luck"),
+        ("import no_such_library\n", "the task's own code fails: No module named 'no_such_library'"),
         (
             "import torch\nclass Model(torch.nn.Module):\n    pass\ndef get_init_inputs():\n    return []\n",
             "get_inputs",

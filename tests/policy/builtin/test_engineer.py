@@ -200,7 +200,7 @@ def test_a_gain_below_one_percent_is_noise():
 
 def test_patience_bounds_the_tries_on_one_kernel():
     side, _ = converse(POINTWISE, lambda files: passed(10.0))
-    assert len(side.profiled) == 1 + 4
+    assert len(side.profiled) == 1 + 3
 
 
 def test_modelled_times_do_not_choose_sizes():

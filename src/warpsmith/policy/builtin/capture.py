@@ -32,6 +32,9 @@ from warpsmith.policy.builtin.simplify import simplify
 from warpsmith.policy.builtin.tracing import TRACING_ERRORS, Binding, Trace, quiet, trace
 from warpsmith.policy.builtin.views import is_flipped
 
+# What a task's own code raises, such as for a library that is not installed.
+BUILDING_ERRORS = (*TRACING_ERRORS, ImportError)
+
 
 def capture(source: str) -> Graph:
     """What the task's `Model` computes in eval mode.
@@ -55,7 +58,7 @@ def _reference(source: str) -> Reference:
     try:
         with quiet():
             return build_reference(source, "meta")
-    except TRACING_ERRORS:  # made with numpy, on a named device, from values: build it for real
+    except BUILDING_ERRORS:  # made with numpy, on a named device, from values: build it for real
         return _built_on_cpu(source)
 
 
@@ -64,7 +67,7 @@ def _with_values(source: str) -> Reference:
     try:
         with quiet():
             return build_reference(source, "cpu", has_inputs=False)
-    except TRACING_ERRORS:
+    except BUILDING_ERRORS:
         return _built_on_cpu(source)
 
 
@@ -74,7 +77,7 @@ def _built_on_cpu(source: str) -> Reference:
             return build_reference(source, "cpu")
     except TaskError:
         raise
-    except TRACING_ERRORS as error:
+    except BUILDING_ERRORS as error:
         raise TaskError(f"the task's own code fails: {_first_line(error)}") from error
 
 

@@ -13,6 +13,7 @@ from warpsmith.core import (
     InfraError,
     Message,
     Passed,
+    Provenance,
     Role,
     Timing,
     ToolCall,
@@ -20,6 +21,7 @@ from warpsmith.core import (
     Verdict,
 )
 from warpsmith.core import Cost as Spent
+from warpsmith.device.base import Gpu
 from warpsmith.policy.base import PolicyConfig, Reply
 from warpsmith.policy.builtin.capture import capture
 from warpsmith.policy.builtin.explaining import gain_text, outcome_text, plan_text, summary_text
@@ -32,15 +34,18 @@ from warpsmith.policy.builtin.search import (
     Coordinate,
     SearchConfig,
     coordinates_of,
+    fastest_point,
     starting_points,
     with_variant,
     worth_trying,
+    worth_tuning,
 )
 
 T = TypeVar("T")
 Steps = Generator[Message, tuple[Message, ...], T]
 """Yields what to say, is sent the answers to its calls, and comes to a T in the end."""
 
+MIN_LEAP = 2  # coordinates; of one, its variants are tried in turn anyway
 TOOLS = frozenset({"bash", "read", "write", "compile", "verify", "profile"})
 
 
@@ -141,7 +146,7 @@ def _steps(config: PolicyConfig, search: SearchConfig) -> Steps[None]:
     if not plan.groups:
         yield desk.say("I decline this task: its forward computes nothing. I have written nothing.")
         return
-    work = _Work(desk, graph, plan, search)
+    work = _Work(desk, graph, plan, gpu, search)
     coordinates = coordinates_of(plan, gpu, config.precision)
     first = yield from work.first_that_passes(coordinates, plan_text(graph, plan, gpu))
     if first is not None:
@@ -152,10 +157,11 @@ def _steps(config: PolicyConfig, search: SearchConfig) -> Steps[None]:
 class _Work:
     """From a plan to the fastest program that passes."""
 
-    def __init__(self, desk: _Desk, graph: Graph, plan: Plan, config: SearchConfig) -> None:
+    def __init__(self, desk: _Desk, graph: Graph, plan: Plan, gpu: Gpu, config: SearchConfig) -> None:
         self._desk = desk
         self._graph = graph
         self._plan = plan
+        self._gpu = gpu
         self._config = config
         self._seen: set[str] = set()  # digests of the programs judged
         self._num_tries = 0
@@ -164,7 +170,7 @@ class _Work:
     def first_that_passes(self, coordinates: tuple[Coordinate, ...], intention: str) -> Steps[_Tried | None]:
         """Guess after guess, the first one step by step; gives None, having said so, if none passes."""
         for choice in islice(starting_points(coordinates), self._config.max_starts):
-            candidate = write_program(self._graph, self._plan, choice)
+            candidate = self._written(choice)
             if candidate.digest in self._seen:
                 continue
             if self._seen:
@@ -176,6 +182,9 @@ class _Work:
                 return tried
         yield self._desk.say(f"{self._news}\nI have no other variant that could pass, and stop here.")
         return None
+
+    def _written(self, choice: Choice) -> Candidate:
+        return write_program(self._graph, self._plan, choice)
 
     def _step_by_step(self, candidate: Candidate, intention: str) -> Steps[Verdict]:
         """Compile, verify, profile: the verdict of the step that fails, or of the last one."""
@@ -191,10 +200,26 @@ class _Work:
         return verdict
 
     def improved(self, coordinates: tuple[Coordinate, ...], best: _Tried) -> Steps[_Tried]:
-        """`best`, or what is faster, found by changing one coordinate after the other."""
-        for coordinate in coordinates:
+        """`best`, or what is faster: all that is predicted fastest at once, then coordinate by coordinate."""
+        if best.timing.provenance is Provenance.MEASURED:  # what a model predicts it would only confirm
+            best = yield from self._leapt(coordinates, best)
+        for coordinate in worth_tuning(coordinates, best.choice, self._gpu, self._config):
             best = yield from self._improved_along(coordinate, best)
         return best
+
+    def _leapt(self, coordinates: tuple[Coordinate, ...], best: _Tried) -> Steps[_Tried]:
+        """A network has more coordinates than there are tries."""
+        choice = fastest_point(coordinates)
+        candidate = self._written(choice)
+        if candidate.digest in self._seen or len(coordinates) < MIN_LEAP:
+            return best
+        self._num_tries += 1
+        tried = yield from self._profiled(choice, candidate, "Next, every kernel as it is predicted fastest.")
+        if tried is None or not self._is_gain(best, tried):
+            self._news += " I keep what I had."
+            return best
+        self._news += f" That is {gain_text(best.timing, tried.timing)}, and kept."
+        return tried
 
     def _improved_along(self, coordinate: Coordinate, best: _Tried) -> Steps[_Tried]:
         limits = self._config.limits[best.timing.provenance]
@@ -203,7 +228,7 @@ class _Work:
             if misses >= limits.patience or self._num_tries >= limits.max_tries:
                 break
             choice = with_variant(best.choice, coordinate, variant)
-            candidate = write_program(self._graph, self._plan, choice)
+            candidate = self._written(choice)
             if candidate.digest in self._seen:
                 continue
             self._num_tries += 1

@@ -5,7 +5,7 @@ of the `View` through which a node reads. Numbers that the module's construction
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -61,6 +61,9 @@ class Value:
     source: Source
     path: str | None = None  # of a parameter or buffer: its name in the state_dict
     progression: tuple[Number, Number] | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # planning looks values up all the time
 
     @property
     def numel(self) -> int:
@@ -208,6 +211,15 @@ class Graph:
         """The node that makes `value`; None for inputs, parameters, buffers and constants."""
         return self._producers.get(value)
 
+    def in_order(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
+        """`nodes` in running order."""
+        return tuple(sorted(nodes, key=self._places.__getitem__))
+
+    def between(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
+        """The graph's nodes from the first of `nodes` to the last, both among them."""
+        places = [self._places[node] for node in nodes]
+        return self.nodes[min(places) : max(places) + 1]
+
     def is_returned(self, value: Value) -> bool:
         """Whether forward returns `value`, or a view of it."""
         return value in self._returned
@@ -223,6 +235,10 @@ class Graph:
     @cached_property
     def _producers(self) -> Mapping[Value, Node]:
         return {value: node for node in self.nodes for value in node.outputs}
+
+    @cached_property
+    def _places(self) -> Mapping[Node, int]:
+        return {node: place for place, node in enumerate(self.nodes)}
 
     @cached_property
     def _returned(self) -> frozenset[Value]:

@@ -1,10 +1,10 @@
 """Which recipe computes which nodes: a cover of the graph, the group that saves most first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from warpsmith.device.base import Gpu
-from warpsmith.policy.builtin.graph import Graph, Node, Shortcut
+from warpsmith.policy.builtin.graph import Graph, Node, Shortcut, Value
 from warpsmith.policy.builtin.recipes import RECIPES
 from warpsmith.policy.builtin.recipes.base import Cost, Declined, Group, Recipe
 
@@ -32,31 +32,54 @@ def make_plan(graph: Graph, gpu: Gpu, recipes: Iterable[Recipe] = RECIPES) -> Pl
     remaining = graph.nodes
     rest = graph
     groups: list[Group] = []
+    standing: dict[str, Group] = {}
     while remaining:
-        offers = _offers(rest, remaining, recipes)
+        offers = _offers(rest, remaining, recipes, standing)
         if not offers:
             raise Declined(f"aten.{remaining[0].op}", "no recipe yet")
         best = max(offers, key=lambda group: _saving_us(group, gpu))
         groups.append(best)
         rest = _condensed(rest, best)
         remaining = tuple(node for node in rest.nodes if node.op != TAKEN)
+        standing = {group.recipe: group for group in offers if _still_stands(group, best, rest)}
     return Plan(groups=_named(_in_running_order(graph, groups)), shortcuts=graph.shortcuts)
 
 
-def _offers(graph: Graph, remaining: tuple[Node, ...], recipes: Iterable[Recipe]) -> list[Group]:
-    """The best group of each recipe. While there are convolutions, those alone.
+def _offers(
+    graph: Graph, remaining: tuple[Node, ...], recipes: Iterable[Recipe], standing: Mapping[str, Group]
+) -> list[Group]:
+    """The best group of each recipe, from its last offer where that stands. While there are convolutions,
+    those alone.
 
     They take what follows them at no cost, which others would take from them: each recipe offers one group at
     a time, and the largest kernel of pointwise nodes may well be what follows another convolution.
     """
     offers: list[Group] = []
     for recipe in recipes:
-        group = recipe.match(graph, remaining)
+        group = standing.get(recipe.name) or recipe.match(graph, remaining)
         if group is not None and recipe.name in FIRST:
             return [group]
         if group is not None:
             offers.append(group)
     return offers
+
+
+def _still_stands(offer: Group, taken: Group, rest: Graph) -> bool:
+    """Whether an offer is as good as before: what was taken since has only made others smaller.
+
+    Unless it shares nodes with it, or a path from one of its nodes to another now runs through it.
+    """
+    if set(offer.nodes) & set(taken.nodes):
+        return False
+    members, outside = set(offer.nodes), set[Value]()
+    made = {value for node in offer.nodes for value in node.outputs}
+    for node in rest.between(offer.nodes):
+        if node in members:
+            if any(view.value in outside for view in node.views):
+                return False
+        elif any(view.value in made or view.value in outside for view in node.views):
+            outside.update(node.outputs)
+    return True
 
 
 def recipe_of(group: Group, recipes: Iterable[Recipe] = RECIPES) -> Recipe:

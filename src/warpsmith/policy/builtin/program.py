@@ -7,6 +7,7 @@ from warpsmith.core.candidate import MODULE, Candidate
 from warpsmith.policy.builtin.graph import Argument, Graph, Operand, Shortcut, Source, Value, View
 from warpsmith.policy.builtin.plan import Plan, recipe_of
 from warpsmith.policy.builtin.recipes.base import Part, Variant
+from warpsmith.policy.builtin.sharing import with_few_files, with_shared_kernels
 
 EXPECT = '''\
 def _expect(name: str, tensor: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -32,7 +33,8 @@ def write_program(graph: Graph, plan: Plan, choice: Mapping[str, Variant]) -> Ca
 
 def write(graph: Graph, plan: Plan, choice: Mapping[str, Variant]) -> Program:
     """As `write_program`, with the notes on its kernels."""
-    parts = tuple(recipe_of(group).emit(group, choice[group.name]) for group in plan.groups)
+    emitted = [recipe_of(group).emit(group, choice[group.name]) for group in plan.groups]
+    parts = with_few_files(with_shared_kernels(plan.groups, emitted))
     graph = _with_constants_read(graph, plan)
     files = {MODULE: _module_text(graph, parts)}
     for part in parts:

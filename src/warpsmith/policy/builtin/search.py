@@ -1,4 +1,7 @@
-"""Which variants to try: one coordinate at a time, the best predicted first, until it stops paying."""
+"""Which variants to try: all that are predicted fastest at once, then one coordinate at a time.
+
+The most expensive coordinate comes first; those whose share of the time is noise keep what they have.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +24,8 @@ class Limits:
 
 
 LIMITS: Mapping[Provenance, Limits] = {
-    Provenance.MEASURED: Limits(patience=4, max_tries=48),
+    # A try takes seconds with its build, and a network has dozens of coordinates: a task has a minute or two.
+    Provenance.MEASURED: Limits(patience=3, max_tries=16),
     # A model tells methods apart, not block sizes; and each try runs on the CPU.
     Provenance.MODELLED: Limits(patience=2, max_tries=3),
 }
@@ -32,6 +36,7 @@ class SearchConfig:
     """When to stop trying."""
 
     min_gain: float = 0.01  # less is noise
+    min_share: float = 0.02  # of the predicted time: a coordinate with less is not worth a build
     hopeless: float = 1.5  # a variant predicted at this many times the present one is not tried
     max_starts: int = 6  # guesses at a first program that passes
     limits: Mapping[Provenance, Limits] = field(default_factory=lambda: LIMITS)
@@ -84,6 +89,40 @@ def starting_points(coordinates: tuple[Coordinate, ...]) -> Iterator[Choice]:
             for coordinate in coordinates
             for group in coordinate.groups
         }
+
+
+def fastest_point(coordinates: tuple[Coordinate, ...]) -> Choice:
+    """The variants that are predicted to take least time, together; the first where nothing is predicted.
+
+    Of the first guess and the one after it: what comes later is there for another reason than its time.
+    """
+    return {
+        group.name: min(coordinate.variants[:2], key=_predicted_us)
+        for coordinate in coordinates
+        for group in coordinate.groups
+    }
+
+
+def worth_tuning(
+    coordinates: tuple[Coordinate, ...], choice: Choice, gpu: Gpu, config: SearchConfig
+) -> tuple[Coordinate, ...]:
+    """Those that hold enough of the predicted time, the most expensive first."""
+    times = {coordinate.name: _time_us(coordinate, choice, gpu) for coordinate in coordinates}
+    least = config.min_share * sum(times.values())
+    kept = [coordinate for coordinate in coordinates if times[coordinate.name] >= least]
+    return tuple(sorted(kept, key=lambda coordinate: -times[coordinate.name]))
+
+
+def _time_us(coordinate: Coordinate, choice: Choice, gpu: Gpu) -> float:
+    """All of its groups together, in the chosen variant where that is predicted."""
+    predicted = _predicted_us(choice[coordinate.name])
+    return len(coordinate.groups) * predicted if predicted else coordinate.cost.time_us(gpu)
+
+
+def _predicted_us(variant: Variant) -> float:
+    """0 if the recipe does not say."""
+    predicted = variant.settings.get("predicted_us")
+    return predicted if isinstance(predicted, float) else 0.0
 
 
 def with_variant(choice: Choice, coordinate: Coordinate, variant: Variant) -> Choice:

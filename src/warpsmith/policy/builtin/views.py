@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 from warpsmith.policy.builtin.graph import Shape, View, contiguous_strides
 
@@ -68,6 +69,7 @@ def is_contiguous(view: View) -> bool:
     return all(s == e for n, s, e in zip(view.shape, view.strides, expected, strict=True) if n != 1)
 
 
+@lru_cache(maxsize=1 << 14)  # a plan asks for the same few again and again
 def reshape(view: View, shape: Shape) -> View | None:
     """The same elements in the same order under another shape; None where that takes a copy."""
     if math.prod(shape) == 0:

@@ -38,7 +38,7 @@ def grow(graph: Graph, remaining: tuple[Node, ...], seed: Node, linking: Linking
             # The members that the seed has to wait for cannot be fused with it: leave them out.
             allowed = linked - (members & _ancestors(graph, seed))
         elif len(members) == len(linked):
-            return tuple(node for node in graph.nodes if node in members)
+            return graph.in_order(members)
         else:
             allowed = members
 
@@ -117,7 +117,8 @@ def _convex(graph: Graph, linked: set[Node], linking: Linking) -> set[Node]:
     """`linked` without the nodes that need a value which a node outside makes from one of the members'."""
     members: set[Node] = set()
     after: set[Node] = set()  # outside, and later than some member
-    for node in graph.nodes:
+    # What runs before the first of them, or after the last, stands in nobody's way.
+    for node in graph.between(linked):
         sources = [(view, maker) for view in node.views if (maker := graph.producer(view.value)) is not None]
         if node in linked and _may_join(node, sources, members, after, linking):
             members.add(node)
@@ -136,9 +137,10 @@ def _may_join(
 
 def _ancestors(graph: Graph, node: Node) -> set[Node]:
     found: set[Node] = set()
-    wanted = {view.value for view in node.views}
-    for earlier in reversed(graph.nodes):
-        if any(value in wanted for value in earlier.outputs):
-            found.add(earlier)
-            wanted |= {view.value for view in earlier.views}
+    waiting = [node]
+    while waiting:
+        makers = {graph.producer(view.value) for view in waiting.pop().views}
+        new = [maker for maker in makers if maker is not None and maker not in found]
+        found.update(new)
+        waiting += new
     return found

@@ -4,6 +4,8 @@ One pass over memory where a row fits into the registers of the threads that sha
 find the row in the L2 cache, where it does not.
 """
 
+from functools import lru_cache
+
 from warpsmith.device.base import Gpu
 from warpsmith.policy.builtin.graph import ITEM_BYTES, Graph, Node, View
 from warpsmith.policy.builtin.operators import COMPUTE_TYPES
@@ -68,9 +70,11 @@ def is_for_many_blocks(seed: Node, remaining: tuple[Node, ...]) -> bool:
     return domain.is_few_long_rows and not is_looked_up
 
 
+@lru_cache(maxsize=64)  # a network has many reductions over few domains
 def domain_linking(domain: Domain) -> Linking:
     """What may share a kernel that walks `domain`."""
 
+    @lru_cache(maxsize=1 << 14)  # a plan asks of the same nodes for each reduction, and again in each round
     def accepts(node: Node) -> bool:
         if is_reduction(node) or node.op == "gather":
             return domain_of(node) == domain and domain.kind_of(node.output) is Kind.ROW
@@ -81,6 +85,7 @@ def domain_linking(domain: Domain) -> Linking:
             return all(domain.access(view) is not None for view in node.views)
         return kind is Kind.ROW
 
+    @lru_cache(maxsize=1 << 14)
     def fuses(view: View, node: Node) -> bool:
         made, used = domain.kind_of(view.value), domain.kind_of(node.output)
         if node.op in REDUCTIONS or (node.op == "gather" and view == node.views[0]):

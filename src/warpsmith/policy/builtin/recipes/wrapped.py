@@ -69,8 +69,7 @@ def nodes_before(
             if node in allowed and node not in members and _is_for(graph, node, members) and accepts(node):
                 members.add(node)
                 frontier.append(node)
-    found = members - hearts
-    return tuple(node for node in graph.nodes if node in found) if found else ()
+    return graph.in_order(members - hearts)
 
 
 def _is_for(graph: Graph, node: Node, members: set[Node]) -> bool:
