@@ -1,12 +1,14 @@
-"""What is known of a reference before any candidate is judged: tensors, operators, and the floor."""
+"""What is known of a reference before any candidate is judged, and how a candidate is run for a profiler."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
 
 from warpsmith.device.base import Gpu
 from warpsmith.judge.clock.floor import Floor
 from warpsmith.judge.clock.model import Launch, launch_us, program_us
-from warpsmith.judge.protocol import NamedTensor
-from warpsmith.judge.trial import OpenTask
+from warpsmith.judge.protocol import Load, NamedTensor, Regime
+from warpsmith.judge.trial import OpenTask, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,54 @@ class Profile:
     eager_us: float  # modelled
     compiled_us: float  # modelled
     floor: Floor
+
+
+class Watcher(StrEnum):
+    """Who looks at a candidate's calls, and so what the process has to do around them."""
+
+    SYSTEM = "system"  # Nsight Systems, from outside: several calls, each in a range
+    TORCH = "torch"  # torch.profiler, from inside: the same
+    KERNEL = "kernel"  # Nsight Compute, from outside: one call
+    COUNTERS = "counters"  # the cpu device's own: one call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What `python -m warpsmith.judge.guest.profiled` is to do."""
+
+    load: Load
+    watcher: Watcher
+    out: Path  # what a watcher from inside writes
+    range_name: str = ""  # around each call
+    num_calls: int = 1
+    num_warm: int = 3  # calls before it: they load code, and choose algorithms
+    flush_bytes: int = 0  # written before each call that is watched, so that it finds a cold cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuCounts:
+    """What the cpu device counts of one call."""
+
+    kernels: tuple[str, ...]
+    launches: int
+    threads: int  # over all launches
+    library_flops: int
+    library_calls: int
+
+
+def load_of(trial: Trial) -> Load:
+    """The request that loads a trial's candidate in a process of its own; all it names lies in files."""
+    subject = trial.subject
+    return Load(
+        candidate=trial.guest.candidate,
+        extension=trial.guest.extension,
+        arguments=subject.arguments,
+        weights=subject.weights,
+        inputs=subject.inputs[:1],
+        device=trial.device.kind,
+        makes_on_device=subject.facts.makes_on_device,
+        regime=Regime.of(subject.task),
+    )
 
 
 def profile_of(subject: OpenTask, gpu: Gpu) -> Profile:

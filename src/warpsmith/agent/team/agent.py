@@ -4,9 +4,11 @@ The events, the record, the budget and what a turn is are those of the one loop;
 what that one is told, and what the judge is asked in between.
 """
 
+import shlex
 from contextlib import suppress
 from dataclasses import replace
 
+from warpsmith.agent.diagnosis.timing import bounds_of
 from warpsmith.agent.episode import MAX_NUDGES, Episode
 from warpsmith.agent.events import Busy, Diagnosed, Examined, Handed, HandedIn, Planned, Routed, Said
 from warpsmith.agent.loop import Setting, SkillAgent, Unreachable, twice
@@ -39,6 +41,7 @@ from warpsmith.toolchain import Build
 __all__ = ["TeamAgent"]
 
 MAX_REPAIRS = 1  # of a plan that cannot be read
+REMOVAL_LIMIT_S = 10.0
 DUE = {Phase.PLAN: Member.PLANNER, Phase.CODE: Member.CODER, Phase.VERIFY: Member.VERIFIER}
 
 
@@ -242,7 +245,24 @@ class TeamAgent(SkillAgent):
     def _route(self) -> None:
         standing = self._state.standing(self._cast.rhythm, has_program=bool(self._episode.passed))
         rule = routed(self._cast.kind, standing)
+        best = self._episode.best
+        if rule.route is Route.REPLAN and standing.final is None and not standing.is_right and best:
+            self._put_back(best.candidate)
         self._tell(Routed(route=rule.route, rule=rule.name))
+
+    def _put_back(self, program: Candidate) -> None:
+        """What was right stays done: a new plan begins with the fastest such program, not with a failure."""
+        workspace, present = self._setting.workspace, self._program()
+        stands = {} if present is None else dict(present.files)
+        stale = sorted(stands.keys() - dict(program.files).keys())
+        if stale:
+            workspace.run(f"rm -f -- {shlex.join(stale)}", REMOVAL_LIMIT_S)
+        for path, text in program.files:
+            if stands.get(path) != text:
+                with suppress(Refused):
+                    workspace.read(path)  # else it may not be replaced
+                with suppress(Refused):  # then a coder has to do with what is there
+                    workspace.write(path, text)
 
     # --- what is known ---
 
@@ -264,8 +284,4 @@ class TeamAgent(SkillAgent):
         profile = self._known_profile()
         if profile is None:
             return Bounds(launch_us=ASSUMED_LAUNCH_US)
-        return Bounds(
-            launch_us=profile.gpu.launch_us,
-            bytes_us=profile.floor.bytes_us,
-            flops_us=profile.floor.flops_us,
-        )
+        return bounds_of(profile.floor, profile.gpu)
