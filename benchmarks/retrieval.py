@@ -1,11 +1,12 @@
 """How often the page that answers a question is among the first: by weights, and beside a user's documents.
 
-    python -m benchmarks.retrieval [--documents DIR] [--json FILE]
+    python -m benchmarks.retrieval [--documents DIR] [--runs DIR] [--json FILE]
 
 The questions are those of tests/agent/retrieval: `tuned` ones were seen while the pages got their "Other
 words", `held out` ones were written afterwards and asked once. A folder of other people's documents
-(`--documents`) is read into an index beside ours: then our pages share the answers with it. Exit code 1 if a
-search as the tool makes it misses the target.
+(`--documents`) is read into an index beside ours: then our pages share the answers with it. So do they with
+notes: `--runs` accepts one of each run below a folder that is no slower than eager. Exit code 1 if a search
+as the tool makes it misses the target.
 """
 
 import argparse
@@ -19,9 +20,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from warpsmith.agent.memory.distilling import Distilling, distilled
+from warpsmith.agent.memory.nouns import State
+from warpsmith.agent.memory.proposing import proposing
 from warpsmith.agent.retrieval import Excerpt, Library
 from warpsmith.agent.retrieval.index import WEIGHTS
 from warpsmith.agent.retrieval.shipped import ORIGIN, own_index, page_names
+from warpsmith.agent.skills import run_folders
+from warpsmith.tasks.synth.skills import Left
 
 QUESTIONS = Path(__file__).parents[1] / "tests" / "agent" / "retrieval" / "questions.jsonl"
 TARGET_HIT_AT_5 = 0.95
@@ -55,14 +61,13 @@ def main() -> int:
             for group, asked in groups.items()
             for weights in (WEIGHTS, (1.0, 1.0, 1.0))
         ]
+        beside = []
         if options.documents:
-            added = library.add([options.documents])
-            what = f"all, beside {added.num_read} documents"
-            table.append(figures(what, questions, lambda query: library.search(query, DEPTH)))
-        else:
-            table.append(
-                figures("all, as the tool searches", questions, lambda query: library.search(query, DEPTH))
-            )
+            beside.append(f"{library.add([options.documents]).num_read} documents")
+        if options.runs:
+            beside.append(f"{num_accepted(library, options.runs)} notes")
+        what = f"all, beside {' and '.join(beside)}" if beside else "all, as the tool searches"
+        table.append(figures(what, questions, lambda query: library.search(query, DEPTH)))
     show(table, len(questions))
     if options.json:
         options.json.write_text(json.dumps(report(table, len(questions)), indent=1) + "\n")
@@ -74,8 +79,18 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--documents", type=Path, help="a folder of other documents")
+    parser.add_argument("--runs", type=Path, help="a folder of runs, to be distilled into notes")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     return parser.parse_args()
+
+
+def num_accepted(library: Library, runs: Path) -> int:
+    """How many notes of the runs below a folder were accepted."""
+    found = distilled(run_folders(runs), Distilling(margin=0.0))
+    new = proposing((one for one in found if not isinstance(one, Left)), (), ()).new
+    library.notes.put(new)
+    library.notes.move([note.note_id for note in new], State.ACCEPTED)
+    return len(new)
 
 
 def weighted(

@@ -111,7 +111,11 @@ def list_(json: options.JsonOption = False) -> ExitCode:
         gone = "" if is_there else "  (gone: warpsmith docs remove drops it)"
         console.say(f"{one.num_chunks:6d}  {one.added_at[:10]}  {one.source}{gone}")
     pages = page_names()
-    console.say(f"{len(documents)} documents in {library.index_path}; {len(pages)} pages of warpsmith's own")
+    accepted = library.notes.accepted()
+    console.say(
+        f"{len(documents)} documents in {library.index_path}; {len(pages)} pages of warpsmith's own; "
+        f"{len(accepted)} notes of runs"
+    )
     console.document(
         {
             "command": "docs list",
@@ -127,6 +131,7 @@ def list_(json: options.JsonOption = False) -> ExitCode:
                 for one, there in documents
             ],
             "pages": pages,
+            "notes": [note.note_id for note in accepted],
         }
     )
     return ExitCode.OK

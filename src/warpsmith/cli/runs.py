@@ -91,8 +91,11 @@ def show(
     json: options.JsonOption = False,
 ) -> ExitCode:
     """Show one run: its table, what was done and spent turn by turn, and where the files are."""
+    from warpsmith.agent.events import in_effect
+    from warpsmith.agent.team.citing import citation_text, citations
     from warpsmith.core import UsageError
     from warpsmith.report.attempts import attempts_of, spent_on
+    from warpsmith.report.plain import printable
     from warpsmith.report.runs import BrokenRun, read_lines, read_run
     from warpsmith.report.spending import ledger_rows
     from warpsmith.report.turns import summarize
@@ -103,7 +106,9 @@ def show(
         raise UsageError(f"{folder} holds no readable run: {run.reason}")
     lines = tuple(read_lines(folder))
     trajectory, ledger = summarize(lines), ledger_rows(lines)
+    cited = citations(in_effect(line.event for line in lines if line.event is not None))
     _say(console, run, trajectory, ledger)
+    console.say(*(printable(citation_text(one)) for one in cited))
     console.document(
         {
             "command": "runs show",
@@ -114,6 +119,7 @@ def show(
             "attempts": [entry_data(attempt) for attempt in attempts_of(run.folder)],
             "environment": run.started.environment,
             "trajectory": trajectory,
+            "citations": cited,
         }
     )
     return ExitCode.OK

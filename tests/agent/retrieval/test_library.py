@@ -4,12 +4,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from warpsmith.agent.retrieval import page_names
+from warpsmith.agent.retrieval.index import Index
 from warpsmith.agent.retrieval.library import INDEX, LOCK
 from warpsmith.agent.retrieval.readers import Content
 from warpsmith.core import InfraError, UsageError
@@ -163,6 +165,26 @@ import sys, pathlib
 from warpsmith.agent.retrieval import Library
 Library(folder=pathlib.Path(sys.argv[1])).add([pathlib.Path(sys.argv[2])])
 """
+
+
+def test_an_index_that_several_make_at_once_is_made_once(tmp_path):
+    barrier, broken = threading.Barrier(8), []
+
+    def make(number):
+        barrier.wait()
+        try:
+            with Index(tmp_path / f"{number}.sqlite") as index:
+                index.documents()
+        except InfraError as error:
+            broken.append(error)
+
+    for number in range(20):
+        makers = [threading.Thread(target=make, args=(number,)) for _ in range(8)]
+        for maker in makers:
+            maker.start()
+        for maker in makers:
+            maker.join()
+    assert broken == []
 
 
 @pytest.mark.slow

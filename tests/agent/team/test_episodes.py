@@ -264,3 +264,22 @@ def test_the_test_s_time_is_in_the_turn_s_cost(team, write):
     end = team.events[-1]
     assert isinstance(end, Finished)
     assert end.cost.gpu_s == 2.0, "the final test's beside it"
+
+
+def test_what_was_right_is_put_back_before_a_new_plan(team, write):
+    team.of(
+        planner=[plan("whole", "faster", whole=0.5), plan("again")],
+        coder=[write("390"), DONE, write("wrong"), DONE, DONE, write("100"), DONE],
+    )
+    team.start()
+    assert team.story().count("next: replan") == 1
+    heard = team.parts["planner"].heard[-1][1].text
+    assert "The program in the workspace is right and takes 390.0 us" in heard
+    assert "reached their target: whole." in heard
+    assert "# 390" in team.parts["coder"].heard[5][1].text, "the coder goes on from it"
+
+
+def test_without_any_right_program_a_new_plan_is_told_so(team, write):
+    team.of(planner=[plan("clever"), plan("plain")], coder=[write("wrong"), DONE, DONE, write("100"), DONE])
+    team.start()
+    assert "There is no right program in the workspace" in team.parts["planner"].heard[-1][1].text

@@ -142,6 +142,25 @@ def test_a_fork_goes_on_from_a_turn_with_iterations_of_its_own(team, script, who
     assert len(tested) == len([line for line in whole[0] if line.startswith("tested")])
 
 
+@pytest.mark.slow
+def test_a_fork_amid_any_conversation_goes_on_there(tmp_path, team, write, say):
+    look = say.reply(say.call("docs", query="bank conflicts", n=1))
+    team.of(
+        planner=[look, PLANS[1]],
+        coder=[look, write("100"), DONE, look, write("80"), DONE],
+        verifier=[look, "Fuse.", look, "Enough."],
+    ).start()
+    replies = [e for e in team.events if isinstance(e, Said) and e.message.role is Role.ASSISTANT]
+    whole = ending(team)
+    for turn in range(1, len(replies)):
+        out = tmp_path / f"fork-{turn}"
+        assert team.fork(turn, out).stop is StopReason.FINISHED
+        told = in_effect(read_events(out))
+        forked = [e for e in told if isinstance(e, Said) and e.message.role is Role.ASSISTANT]
+        assert [(e.by, e.message.text) for e in forked] == whole[1], turn
+        assert told[-1].best.candidate.digest == whole[2], turn
+
+
 def test_a_fork_from_the_end_plans_anew(team, script, whole, tmp_path, write):
     num_turns = max(e.number for e in team.events if isinstance(e, TurnEnded))
     team.parts[Member.PLANNER].lines = [*script["planner"], PLANS[0]]

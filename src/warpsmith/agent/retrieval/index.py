@@ -18,14 +18,12 @@ BUSY_LIMIT_S = 5.0
 SNIPPET_WORDS = 40
 
 SCHEMA = f"""
-BEGIN;
 CREATE TABLE documents (
     source TEXT PRIMARY KEY, digest TEXT NOT NULL, added_at TEXT NOT NULL,
     first_chunk INTEGER NOT NULL UNIQUE, last_chunk INTEGER NOT NULL
 );
 CREATE VIRTUAL TABLE chunks USING fts5(name, heading, text, tokenize = 'porter unicode61');
 PRAGMA user_version = {VERSION};
-COMMIT;
 """
 
 WEIGHTS = (2.0, 4.0, 1.0)  # of a word in the name, in a heading and in the text: benchmarks/retrieval.py
@@ -89,11 +87,21 @@ class Index:
             raise
 
     def _prepare(self) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version == 0 and not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            self._connection.executescript(SCHEMA)
-        elif version != VERSION:
+        if self._is_new():
+            with self._changing():  # another process may be making it: only one of them does
+                if self._is_new():
+                    for statement in filter(str.strip, SCHEMA.split(";")):
+                        self._connection.execute(statement)
+        version = self._version()
+        if version != VERSION:
             raise InfraError(f"{self.path} is of version {version}, not {VERSION}, of the index; {ANEW}")
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _is_new(self) -> bool:
+        has_tables = self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+        return self._version() == 0 and not has_tables
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
+from warpsmith.agent.memory.notes import Notes
 from warpsmith.agent.retrieval.chunks import chunks
 from warpsmith.agent.retrieval.index import Excerpt, Index, Listed
 from warpsmith.agent.retrieval.readers import READERS, Unreadable, content_of
@@ -52,14 +53,20 @@ class Library:
     def index_path(self) -> Path:
         return self.folder / INDEX
 
+    @property
+    def notes(self) -> Notes:
+        """What runs have taught, beside the index: who deletes that keeps these."""
+        return Notes(folder=self.folder)
+
     def search(self, query: str, n: int) -> tuple[Excerpt, ...]:
         """At most `n` excerpts, the best first: of our pages and of the user's documents by turns.
 
-        A score says how rare words are in its own index, so that those of two indexes do not compare; ranks
-        do. Raises InfraError if the user's index cannot be used.
+        Notes that were accepted count as pages of ours. A score says how rare words are in its own index, so
+        that those of two indexes do not compare; ranks do. Raises InfraError if the user's index or notes
+        cannot be used.
         """
         own = self._own(query, n)
-        by_turns = chain.from_iterable(zip_longest(shipped(query, n), own))
+        by_turns = chain.from_iterable(zip_longest(shipped(query, n, self.notes.accepted()), own))
         return tuple(excerpt for excerpt in by_turns if excerpt is not None)[:n]
 
     def _own(self, query: str, n: int) -> tuple[Excerpt, ...]:

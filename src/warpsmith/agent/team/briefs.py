@@ -4,26 +4,27 @@ A member hears the task, the plan, the program as it stands and what was found l
 others came to it: what was said in earlier iterations does not pile up.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpsmith.agent.feedback import verdict_text
 from warpsmith.agent.prompts import from_user, opening
 from warpsmith.agent.team.guides import guide_text
-from warpsmith.agent.team.nouns import Diagnosis, Figure, Member, Plan, Source, SubTask
+from warpsmith.agent.team.nouns import Diagnosis, Member, Outcome, Plan, SubTask
 from warpsmith.agent.team.planning import plan_json
+from warpsmith.agent.team.profiles import profile_text
 from warpsmith.agent.team.state import TeamState, Tried
 from warpsmith.agent.tools.base import shortened
 from warpsmith.core import Candidate, Message, Passed, Role, Task, Verdict
-from warpsmith.judge.profile import Operator, Profile
-from warpsmith.judge.protocol import NamedTensor
+from warpsmith.judge.profile import Profile
 
 MAX_FILE = 40_000  # characters of one file
-MAX_OPERATORS = 60
-MAX_NAME = 200  # of a tensor: a stranger's module gave it
-MAX_TENSORS = 60
 PASSED = "The program in the workspace is right"
-"""How a coder is told so; the builtin one looks for it."""
+"""How a coder is told so; the builtin one looks for it, and for the next three."""
+
+YOUR_SUB_TASK = "# Your sub-task"
+AGAIN = "You have worked on it before"
+ANOTHER_PLAN = "Make another plan."
 
 REPAIR = "Your answer could not be read as a plan: {reason}. Answer again, with the JSON object alone."
 
@@ -58,14 +59,27 @@ def _planner_parts(table: Table) -> list[str]:
     state = table.state
     parts = [
         f"The task is {table.task.task_id}. Its reference:\n\n{_reference_text(table.task)}",
-        _profile_text(table.profile),
+        profile_text(table.profile),
     ]
     if state.plan is not None:
+        parts.append(_standing_text(table))
         parts.append(
             f"The plan so far did not get there:\n\n{plan_json(state.plan)}\n\nWhat was tried:\n"
-            f"{_history_text(state.history)}\n\nMake another plan. Do not repeat what has failed."
+            f"{_history_text(state.history)}\n\n{ANOTHER_PLAN} Do not repeat what has failed."
         )
     return parts
+
+
+def _standing_text(table: Table) -> str:
+    """What a new plan may build on."""
+    program, state = table.program, table.state
+    verdict = None if program is None else state.known.get(program.digest)
+    done = dict.fromkeys(one.sub_task for one in state.history if one.result.outcome is Outcome.GOOD)
+    told = "There is no right program in the workspace: the first sub-task has to make one."
+    if isinstance(verdict, Passed):
+        time = "" if verdict.timing is None else f" and takes {verdict.timing.candidate.median_us:.1f} us"
+        told = f"{PASSED}{time}: what is done in it stays done, and the new plan goes on from there."
+    return f"{told}\n\nSub-tasks that reached their target: {', '.join(done) or 'none'}."
 
 
 def _coder_parts(table: Table) -> list[str]:
@@ -115,7 +129,9 @@ def _found_text(diagnosis: Diagnosis, verdict: Verdict | None) -> str:
 def _plan_parts(state: TeamState) -> list[str]:
     if state.plan is None:
         return []
-    return [_overview(state.plan, state.index), f"# Your sub-task\n\n{_sub_task_text(state.sub_task)}"]
+    again = f"\n\n{AGAIN}: {len(state.results)} times so far." if state.results else ""
+    told = f"{YOUR_SUB_TASK}\n\n{_sub_task_text(state.sub_task)}{again}"
+    return [_overview(state.plan, state.index), told]
 
 
 def _overview(plan: Plan, index: int) -> str:
@@ -158,53 +174,3 @@ def _history_text(history: Sequence[Tried]) -> str:
         for tried in history
     ]
     return "\n".join(lines) or "none"
-
-
-def _profile_text(profile: Profile | None) -> str:
-    if profile is None:
-        return f"Of its shapes, operators and times nothing is known here: {Source.UNAVAILABLE}."
-    floor = profile.floor
-    figures = (
-        Figure(name="eager's time", value=profile.eager_us, unit="us", source=Source.MODELLED),
-        Figure(name="torch.compile's time", value=profile.compiled_us, unit="us", source=Source.MODELLED),
-        Figure(name="floor by bandwidth", value=floor.bytes_us, unit="us", source=Source.DERIVED),
-        Figure(name="floor by arithmetic", value=floor.flops_us, unit="us", source=Source.DERIVED),
-        Figure(name="least bytes read", value=profile.read_bytes, unit="bytes", source=Source.MEASURED),
-        Figure(name="least bytes written", value=profile.written_bytes, unit="bytes", source=Source.MEASURED),
-    )
-    lines = [
-        f"# The reference on {profile.gpu.name}",
-        "",
-        *(f"- {figure}" for figure in figures),
-        "",
-        f"Inputs: {_tensors_text(profile.inputs)}",
-        f"Weights: {_tensors_text(profile.weights)}",
-        "",
-        "What eager runs, in order (bytes given to it, operations of products, modelled time):",
-        *_operator_lines(profile.operators),
-    ]
-    return "\n".join(lines)
-
-
-def _tensors_text(tensors: Sequence[NamedTensor]) -> str:
-    return _listed(map(_tensor_text, tensors), len(tensors))
-
-
-def _tensor_text(tensor: NamedTensor) -> str:
-    return f"{tensor.name[:MAX_NAME]} {tensor.dtype}[{','.join(map(str, tensor.shape))}]"
-
-
-def _listed(texts: Iterable[str], count: int) -> str:
-    shown = [text for text, _ in zip(texts, range(MAX_TENSORS), strict=False)]
-    rest = f" and {count - MAX_TENSORS} more" if count > MAX_TENSORS else ""
-    return ", ".join(shown) + rest if shown else "none"
-
-
-def _operator_lines(operators: Sequence[Operator]) -> list[str]:
-    lines = [
-        f"- {one.name}: {one.num_bytes:,} bytes{f', {one.flops:,} FLOP' if one.flops else ''}, "
-        f"{one.modelled_us:.1f} us"
-        for one in operators[:MAX_OPERATORS]
-    ]
-    rest = len(operators) - MAX_OPERATORS
-    return [*lines, f"- and {rest} more"] if rest > 0 else lines

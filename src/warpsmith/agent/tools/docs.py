@@ -16,7 +16,8 @@ class Docs:
 
     spec = ToolSpec(
         name="docs",
-        description="Search notes on CUDA symptoms and techniques, with examples, and the user's documents.",
+        description="Search notes on CUDA symptoms and techniques, with examples, notes of earlier runs, and "
+        "the user's documents.",
         parameters=parameters(
             {"query": "string: what a profile or verdict shows, a technique, or the name of a function"},
             {"n": f"integer: excerpts at most, from 1 to {MAX_EXCERPTS}; {USUAL_EXCERPTS} unless given"},
