@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 endif
 
-.PHONY: setup demo test check gpu bench format clean
+.PHONY: setup demo test check learn-smoke gpu bench format clean
 setup: $(READY)
 
 demo: $(READY)  ## one module, from PyTorch to a verified CUDA program
@@ -22,6 +22,10 @@ check: $(READY)  ## format, lint, types, direction of imports
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
+
+learn-smoke: $(READY)  ## every stage of training in miniature on the cpu device; about 3 minutes on 2 idle cores
+	rm -rf build/learn-smoke build/learn-smoke-tasks
+	OMP_NUM_THREADS=1 $(PY) -m warpsmith train pipeline --recipe smoke --device cpu --run build/learn-smoke
 
 gpu: $(READY)  ## the tests that need an NVIDIA GPU
 	$(PY) -m pytest -m gpu

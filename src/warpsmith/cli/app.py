@@ -12,10 +12,15 @@ from warpsmith.cli import (
     audit,
     bench,
     build,
+    demonstrate,
     docs,
     doctor,
+    evaluate,
+    notes,
     optimize,
+    profile,
     redteam,
+    rollout,
     runs,
     skills,
     synth,
@@ -69,8 +74,17 @@ docs_app = typer.Typer(
     no_args_is_help=True, help="Search notes on CUDA, and your own documents.", epilog=epilog()
 )
 app.add_typer(docs_app, name="docs")
+eval_app = typer.Typer(
+    cls=bench.BenchGroup,
+    no_args_is_help=True,
+    help="Say how good a policy is on a suite, or hold two checkpoints against each other.",
+    epilog=epilog(evaluate.EXAMPLES),
+)
+app.add_typer(eval_app, name="eval")
 train_app = typer.Typer(
-    no_args_is_help=True, help="Train a policy: collect, sft, value, ppo, grpo, toy.", epilog=epilog()
+    no_args_is_help=True,
+    help="Train a policy: recipes, collect, sft, value, ppo, grpo, pipeline, curves, toy.",
+    epilog=epilog(),
 )
 app.add_typer(train_app, name="train")
 
@@ -79,8 +93,13 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]
     (app, "verify", verify.verify, verify.EXAMPLES),
     (app, "build", build.build, build.EXAMPLES),
     (app, "audit", audit.audit, audit.EXAMPLES),
+    (app, "profile", profile.profile, profile.EXAMPLES),
     (app, "doctor", doctor.doctor, doctor.EXAMPLES),
     (app, "redteam", redteam.redteam, redteam.EXAMPLES),
+    (app, "demonstrate", demonstrate.demonstrate, demonstrate.EXAMPLES),
+    (app, "rollout", rollout.rollout, rollout.EXAMPLES),
+    (eval_app, "run", evaluate.evaluate, evaluate.EXAMPLES),
+    (eval_app, "compare", evaluate.compare, evaluate.COMPARE_EXAMPLES),
     (runs_app, "list", runs.list_, runs.LIST_EXAMPLES),
     (runs_app, "show", runs.show, runs.SHOW_EXAMPLES),
     (runs_app, "diff", runs.diff, runs.DIFF_EXAMPLES),
@@ -101,6 +120,13 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]
     (docs_app, "search", docs.search, docs.SEARCH_EXAMPLES),
     (docs_app, "list", docs.list_, docs.LIST_EXAMPLES),
     (docs_app, "remove", docs.remove, docs.REMOVE_EXAMPLES),
+    (docs_app, "propose", notes.propose, notes.PROPOSE_EXAMPLES),
+    (docs_app, "proposals", notes.proposals, notes.PROPOSALS_EXAMPLES),
+    (docs_app, "accept", notes.accept, notes.ACCEPT_EXAMPLES),
+    (docs_app, "reject", notes.reject, notes.REJECT_EXAMPLES),
+    (train_app, "recipes", train.listing.recipes, train.listing.EXAMPLES),
+    (train_app, "curves", train.curves.curves, train.curves.EXAMPLES),
+    (train_app, "pipeline", train.staged.pipeline, train.staged.EXAMPLES),
     (train_app, "toy", train.toy.toy, train.toy.EXAMPLES),
     (train_app, "collect", train.recorded.collect, train.recorded.COLLECT_EXAMPLES),
     (train_app, "sft", train.recorded.sft, train.recorded.SFT_EXAMPLES),

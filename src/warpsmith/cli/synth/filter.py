@@ -51,7 +51,8 @@ def filter_(
 
     In turn: it is Python, runs, compiles, answers other inputs too, is deterministic, is told from answers
     that compute nothing, passes the audit, answers the same when compiled, and takes neither too little nor
-    too much time. A run that was killed goes on where it was. Writes filtered/tasks.parquet, and funnel.json with a reason for every rejection.
+    too much time. A run that was killed goes on where it was. Writes filtered/tasks.parquet, and funnel.json
+    with a reason for every rejection.
 
     With --recheck neither is touched: what was found is written to recheck.json, and the exit code is 0
     however many pass.

@@ -1,5 +1,5 @@
 """`warpsmith train`: samples from runs, and the stages that make a policy of them; a file a kind of verb."""
 
-from warpsmith.cli.train import acted, recorded, toy
+from warpsmith.cli.train import acted, curves, listing, recorded, staged, toy
 
-__all__ = ["acted", "recorded", "toy"]
+__all__ = ["acted", "curves", "listing", "recorded", "staged", "toy"]

@@ -1,5 +1,6 @@
 """`warpsmith train collect`, `sft` and `value`: what is learnt from runs that were recorded."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -9,16 +10,19 @@ import typer
 from warpsmith.cli import options
 from warpsmith.cli.console import Console
 from warpsmith.cli.exit_codes import ExitCode
+from warpsmith.cli.train import engines
 from warpsmith.cli.train.choices import (
+    AskedRewardOption,
     DataOption,
     ModelOption,
     RateOption,
-    RewardOption,
+    RecipeOption,
     RunOption,
     SeedOption,
     StepsOption,
 )
-from warpsmith.cli.train.telling import carry_out, read_student, shelf_of, suited
+from warpsmith.cli.train.overriding import StageWish
+from warpsmith.cli.train.telling import carry_out, read_student
 
 if TYPE_CHECKING:
     from warpsmith.learn.config import SftConfig, ValueConfig
@@ -29,9 +33,17 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", "SftConfig", "ValueConfig")
 
+SFT_RECIPE = "rft_qwen05b_h200"
+VALUE_RECIPE = "value_qwen05b_h200"
+
 COLLECT_EXAMPLES = ("warpsmith train collect runs/* --model ./my-model --out samples.jsonl",)
-SFT_EXAMPLES = ("warpsmith train sft --model ./my-model --data samples.jsonl --run runs/sft",)
-VALUE_EXAMPLES = ("warpsmith train value --model runs/sft/final/actor --data samples.jsonl --run runs/value",)
+SFT_EXAMPLES = (
+    "warpsmith train sft --recipe rft_qwen05b_h200 --model ./my-model --data rollouts/samples.jsonl "
+    "--run runs/sft",
+)
+VALUE_EXAMPLES = (
+    "warpsmith train value --model runs/sft/final/actor --data rollouts/samples.jsonl --run runs/value",
+)
 
 
 def collect(
@@ -39,7 +51,7 @@ def collect(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of warpsmith optimize.")],
     model: ModelOption,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the samples go.")],
-    reward: RewardOption = "milestone",
+    reward: AskedRewardOption = "milestone",
     all_: Annotated[
         bool, typer.Option("--all", help="Keep bad ones too: a critic learns from both.")
     ] = False,
@@ -49,6 +61,7 @@ def collect(
 
     Without --all only runs that earned more than 0, without loops and cut replies, are kept.
     """
+    from warpsmith.learn.acting import shelf_of
     from warpsmith.learn.trajectory import filtered, write_samples
 
     console = Console(is_json=json)
@@ -71,20 +84,44 @@ def sft(
     model: ModelOption,
     data: DataOption,
     run: RunOption,
-    steps: StepsOption = 100,
+    recipe: RecipeOption = SFT_RECIPE,
+    steps: StepsOption = None,
     lr: RateOption = None,
-    seed: SeedOption = 0,
+    seed: SeedOption = None,
+    engine: engines.EngineOption = "local",
+    nodes: engines.NodesOption = None,
+    gpus: engines.GpusOption = None,
+    judge_gpu: engines.JudgeGpuOption = None,
+    dry_run: engines.DryRunOption = False,
     json: options.JsonOption = False,
 ) -> ExitCode:
-    """Imitate samples: masked cross entropy on what was drawn or taught."""
+    """Imitate samples that earned enough: masked cross entropy on what was drawn or taught."""
     from warpsmith.learn.engines.local.sft import Sft
-    from warpsmith.learn.recipes import cuda_agent
+    from warpsmith.learn.recipes import SftRecipe, recipe_of
+    from warpsmith.learn.trajectory import filtered
+
+    console = Console(is_json=json)
+    named = recipe_of(SftRecipe, recipe)
+    config = StageWish(steps=steps, lr=lr, seed=seed).recorded(named.stage)
+
+    def samples() -> "Sequence[Sample]":
+        found = _samples(data)
+        if named.above is None:
+            return found
+        kept = filtered(found, above=named.above).samples
+        console.note(f"{len(kept)} of {len(found)} samples are worth imitating")
+        return kept
+
+    elsewhere = engines.Elsewhere(engine=engine, nodes=nodes, gpus=gpus, judge_gpu=judge_gpu, is_dry=dry_run)
+    if not elsewhere.is_here:
+        errand = engines.Errand(stage=config, model=model, run=run, samples=samples())
+        return engines.carry_out(console, elsewhere, errand)
 
     def stage() -> "Stage":
         student = read_student(model)
-        return Sft(student, _samples(data), _recorded(cuda_agent.imitation(steps, seed), student, lr))
+        return Sft(student, samples(), _suited(config, student))
 
-    return carry_out(Console(is_json=json), run, stage)
+    return carry_out(console, run, stage)
 
 
 def value(
@@ -92,32 +129,49 @@ def value(
     model: ModelOption,
     data: DataOption,
     run: RunOption,
-    steps: StepsOption = 100,
+    recipe: RecipeOption = VALUE_RECIPE,
+    steps: StepsOption = None,
     lr: RateOption = None,
-    seed: SeedOption = 0,
+    seed: SeedOption = None,
+    engine: engines.EngineOption = "local",
+    nodes: engines.NodesOption = None,
+    gpus: engines.GpusOption = None,
+    judge_gpu: engines.JudgeGpuOption = None,
+    dry_run: engines.DryRunOption = False,
     json: options.JsonOption = False,
 ) -> ExitCode:
     """Fit a critic to what samples earned; the student is only copied from."""
     from warpsmith.learn.engines.local.valuation import Valuation
-    from warpsmith.learn.recipes import cuda_agent
+    from warpsmith.learn.recipes import ValueRecipe, recipe_of
+
+    named = recipe_of(ValueRecipe, recipe)
+    config = StageWish(steps=steps, lr=lr, seed=seed).recorded(named.stage)
+
+    def samples() -> "Sequence[Sample]":
+        return [sample for sample in _samples(data) if sample.reward is not None]
+
+    elsewhere = engines.Elsewhere(engine=engine, nodes=nodes, gpus=gpus, judge_gpu=judge_gpu, is_dry=dry_run)
+    if not elsewhere.is_here:
+        errand = engines.Errand(stage=config, model=model, run=run, samples=samples())
+        return engines.carry_out(Console(is_json=json), elsewhere, errand)
 
     def stage() -> "Stage":
         student = read_student(model)
-        return Valuation(student, _samples(data), _recorded(cuda_agent.value(steps, seed), student, lr))
+        return Valuation(student, samples(), _suited(config, student))
 
     return carry_out(Console(is_json=json), run, stage)
 
 
-def _recorded(config: C, student: "Student", lr: float | None) -> C:
-    if lr is not None:
-        config = replace(config, descent=replace(config.descent, lr=lr))
-    return replace(config, memory=suited(config.memory, student))
+def _suited(config: C, student: "Student") -> C:
+    from warpsmith.learn.recipes.fitting import suited
+
+    return replace(config, memory=suited(config.memory, student.device.type))
 
 
-def _samples(data: Path) -> "list[Sample]":
+def _samples(data: Sequence[Path]) -> "list[Sample]":
     from warpsmith.learn.trajectory import read_samples
 
-    return list(read_samples(data))
+    return [sample for path in data for sample in read_samples(path)]
 
 
 def _samples_in(folder: Path, shelf: "Shelf") -> "tuple[Sample, ...]":

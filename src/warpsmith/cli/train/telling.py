@@ -1,20 +1,18 @@
 """How a training is carried out for its user, and how it ends."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpsmith.cli.console import Console
 from warpsmith.cli.exit_codes import ExitCode
+from warpsmith.core import EnvironmentMissing
 
 if TYPE_CHECKING:
-    from warpsmith.learn.config import MemoryConfig
     from warpsmith.learn.engines.local.loop import Trained
     from warpsmith.learn.engines.local.stage import Stage
     from warpsmith.learn.engines.local.student import Student
     from warpsmith.learn.metrics import Metrics
-    from warpsmith.learn.recorded import Shelf
 
 SHOWN = ("loss", "value_loss", "reward", "pass_rate", "entropy", "explained_variance", "mismatch")
 
@@ -26,6 +24,7 @@ def carry_out(console: Console, run: Path, stage: Callable[[], "Stage"]) -> Exit
     with console.busy("reading the model"):
         made = stage()
     trained = train(made, run, lambda step, metrics: tell(console, made.name, step, metrics))
+    draw(console, (trained.folder,), trained.folder)
     return ended(console, made.name, trained)
 
 
@@ -60,23 +59,22 @@ def ended(console: Console, stage: str, trained: "Trained") -> ExitCode:
     return code
 
 
+def draw(console: Console, runs: Sequence[Path], folder: Path) -> None:
+    """The curves of trainings that have taken a step, as a page and pictures; a note if nothing can draw."""
+    from warpsmith.learn.curves import read_runs, write_page
+
+    found = [run for run in read_runs(runs) if run.series] if runs else []
+    if not found:
+        return
+    try:
+        write_page(found, folder / "curves.html", folder / "curves")
+    except EnvironmentMissing as error:
+        console.note(f"no curves: {error}")
+    else:
+        console.note(f"curves: {folder / 'curves.html'}")
+
+
 def read_student(model: Path) -> "Student":
     from warpsmith.learn.engines.local.student import student_of
 
     return student_of(model)
-
-
-def shelf_of(student: "Student", reward: str) -> "Shelf":
-    from warpsmith.learn.grading import Grading
-    from warpsmith.learn.recorded import Shelf
-    from warpsmith.learn.rewards import make_rule
-    from warpsmith.learn.rubric import StaticRubric
-
-    grading = Grading(rule=make_rule(reward), rubric=StaticRubric())
-    return Shelf(template=student.template, grading=grading, tokenizer=student.vocabulary)
-
-
-def suited(memory: "MemoryConfig", student: "Student") -> "MemoryConfig":
-    """Few CPUs have instructions for bfloat16, and memory to spare."""
-    is_gpu = student.device.type == "cuda"
-    return memory if is_gpu else replace(memory, precision="fp32", is_checkpointed=False)

@@ -2,18 +2,16 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from threading import Thread
 
-from warpsmith.agent import Record, Silent
-from warpsmith.agent.attempts.pool import JudgePool
-from warpsmith.agent.optimize import Bench, OptimizeConfig, episode
+from warpsmith.agent.optimize import OptimizeConfig
 from warpsmith.agent.runs.record import TOKENS
 from warpsmith.agent.tools import SPECS
-from warpsmith.core import InfraError, Task, UsageError
+from warpsmith.core import Task, UsageError
 from warpsmith.learn.acting.chorus import Chorus
+from warpsmith.learn.acting.episodes import Opened, Part, played, pools_of
 from warpsmith.learn.acting.speaker import Speaker
 from warpsmith.learn.order import drawn_for
 from warpsmith.learn.recorded import Shelf
@@ -34,7 +32,7 @@ class Acting:
     """
 
     tasks: Sequence[Task]
-    opened: Callable[[Task], AbstractContextManager[Bench]]  # agent.optimize.open_bench, with a config
+    opened: Opened
     config: OptimizeConfig
     shelf: Shelf  # how runs become samples: the student's template, the reward
     context_tokens: int  # that the student can read
@@ -53,62 +51,28 @@ class Acting:
         shutil.rmtree(folder, ignore_errors=True)
         tasks = drawn_for(step, self.tasks, self.tasks_per_step, self.seed)
         seeded = replace(sampling, seed=(sampling.seed or 0) + step * STEP)
-        with ExitStack() as stack:
-            pools = [stack.enter_context(JudgePool(_opener(self.opened, task))) for task in tasks]
-            total = len(tasks) * self.samples_per_task
+        total = len(tasks) * self.samples_per_task
+        with pools_of(tasks, self.opened) as pools:
             chorus = Chorus(policy, seeded, total, pools[0].bench.turn)
             parts = [
-                _Part(chorus, voice, self, pools[voice // self.samples_per_task], folder / f"{voice:04d}")
+                Part(
+                    pools[voice // self.samples_per_task],
+                    self.config,
+                    folder / f"{voice:04d}",
+                    self._speaker(chorus, voice),
+                    partial(chorus.leave, voice),
+                )
                 for voice in range(total)
             ]
-            for part in parts:
-                part.start()
-            for part in parts:
-                part.join()
-        for part in parts:
-            part.check()
-        return tuple(sample for part in parts for sample in self._samples(part, step))
+            played(parts)
+        return tuple(sample for part in parts for sample in self._samples(part.folder, step))
 
-    def _samples(self, part: "_Part", step: int) -> Iterator[Sample]:
-        if (part.folder / TOKENS).is_file():
+    def _speaker(self, chorus: Chorus, voice: int) -> Callable[[], Speaker]:
+        reading = Reading.of(self.shelf.template, SPECS)
+        return lambda: Speaker(lambda ids: chorus.speak(voice, ids), reading, self.context_tokens)
+
+    def _samples(self, folder: Path, step: int) -> Iterator[Sample]:
+        if (folder / TOKENS).is_file():
             shelf = replace(self.shelf, weights=f"{step - 1} updates")
-            for sample in shelf.drawn_in(part.folder):
+            for sample in shelf.drawn_in(folder):
                 yield replace(sample, group=f"{step}/{sample.task_id}")
-
-
-def _opener(
-    opened: Callable[[Task], AbstractContextManager[Bench]], task: Task
-) -> Callable[[], AbstractContextManager[Bench]]:
-    return lambda: opened(task)
-
-
-class _Part(Thread):
-    """One episode."""
-
-    def __init__(self, chorus: Chorus, voice: int, acting: Acting, pool: JudgePool, folder: Path) -> None:
-        super().__init__(name=f"episode {voice}", daemon=True)
-        self.folder = folder
-        self._chorus = chorus
-        self._voice = voice
-        self._acting = acting
-        self._pool = pool
-        self._error: BaseException | None = None
-
-    def run(self) -> None:
-        acting, bench = self._acting, replace(self._pool.bench, judge=self._pool.seat())
-        reading = Reading.of(acting.shelf.template, SPECS)
-        speaker = Speaker(lambda ids: self._chorus.speak(self._voice, ids), reading, acting.context_tokens)
-        try:
-            with Record.create(self.folder, bench.task) as record:
-                episode(speaker, bench, acting.config, record, Silent())
-        except InfraError:
-            pass  # its record has no end, and its sample no reward
-        except BaseException as error:  # noqa: BLE001 - raised by `check`, in the thread that asked for it
-            self._error = error
-        finally:
-            self._chorus.leave(self._voice)
-
-    def check(self) -> None:
-        """Raise what was no failure of one episode alone."""
-        if self._error is not None:
-            raise self._error

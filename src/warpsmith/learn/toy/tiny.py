@@ -1,5 +1,6 @@
 """A model small enough to learn on one CPU core: two layers, random weights, a tokenizer of its own."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,17 @@ def write_tiny(
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def write_reader(folder: Path, texts: Sequence[str], *, seed: int = 0) -> Path:
+    """One that can read the agent's guide and tools, some thousands of tokens, and such texts as these."""
+    from warpsmith.agent import SPECS
+    from warpsmith.agent.workspace.folder import skill_text
+    from warpsmith.core.codec import to_json
+    from warpsmith.learn.answering.question import EXAMPLE, FORM
+
+    text = "\n".join((skill_text(), to_json(SPECS), *[FORM, EXAMPLE] * 3, *texts))
+    return write_tiny(folder, seed=seed, hidden=64, context_tokens=8_192, text=text)
 
 
 def _tokenizer(text: str) -> Any:

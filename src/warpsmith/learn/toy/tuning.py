@@ -6,6 +6,7 @@ with times that are marked as modelled, and go through the same reward, the same
 tokens as an agent's do.
 """
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -77,8 +78,14 @@ class Tuning:
     rule: RewardRule = field(default_factory=Milestone)
 
     def rollouts(self, policy: TokenPolicy, sampling: Sampling, step: int) -> tuple[Sample, ...]:
+        return tuple(
+            sample for episode in self.episodes(policy, sampling, step) for sample in episode.samples(step)
+        )
+
+    def episodes(self, policy: TokenPolicy, sampling: Sampling, step: int) -> "list[Episode]":
+        """Those of a step, played to their end."""
         episodes = [
-            _Episode(task, number, self.template, self.rule)
+            Episode(task, number, self.template, self.rule)
             for task in TASKS
             for number in range(self.samples_per_task)
         ]
@@ -89,15 +96,15 @@ class Tuning:
             for episode, prompt, output in zip(episodes, prompts, outputs, strict=True):
                 tokens = Tokens(prompt_ids=prompt, ids=output.ids, logprobs=output.logprobs)
                 episode.answer(tokens, is_cut=output.is_cut)
-        return tuple(sample for episode in episodes for sample in episode.samples(step))
+        return episodes
 
 
-class _Episode:
+class Episode:
     """One conversation, and the best that came of it."""
 
     def __init__(self, task: str, number: int, template: Template, rule: RewardRule) -> None:
-        self._task = task
-        self._number = number
+        self.task = task
+        self.number = number
         self._template = template
         self._rule = rule
         self._conversation = Conversation(template, Style.TOOLS, feeds_thinking=False)
@@ -113,21 +120,27 @@ class _Episode:
         text = self._template.said(tokens.ids if is_cut else tokens.ids[:-1])
         reply = Message(role=Role.ASSISTANT, text=text)
         self._conversation.remember(self._messages, (), reply, tokens.prompt_ids + tokens.ids)
-        verdict = verdict_on(self._task, text)
+        verdict = verdict_on(self.task, text)
         self._messages = (*self._messages, reply, Message(role=Role.USER, text=answer_to(verdict)))
         self._turns.append(Sampled(turn=len(self._turns) + 1, tokens=tokens))
         self._verdicts.append(verdict)
         self._is_cut = self._is_cut or is_cut
 
+    @property
+    def best(self) -> tuple[Verdict, Outcome]:
+        """The verdict that earned most, and what that was; of equals the first."""
+        outcomes = [(verdict, self._rule.reward(verdict)) for verdict in self._verdicts]
+        return max(outcomes, key=lambda pair: pair[1].value if isinstance(pair[1], Reward) else -math.inf)
+
     def samples(self, step: int) -> tuple[Sample, ...]:
         end = self._template.end_of_turn
         origin = Origin(
-            sample_id=f"{step}/{self._task}/{self._number}",
-            task_id=self._task,
-            group=f"{step}/{self._task}",
+            sample_id=f"{step}/{self.task}/{self.number}",
+            task_id=self.task,
+            group=f"{step}/{self.task}",
             weights=f"{step - 1} updates",
             end_ids=frozenset() if end is None else frozenset((end[0],)),
-            outcome=best([self._rule.reward(verdict) for verdict in self._verdicts]),
+            outcome=self.best[1],
             is_truncated=self._is_cut,
         )
         return samples_of(self._turns, origin)
