@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,7 @@ class Acting:
     tasks_per_step: int = 4
     samples_per_task: int = 8
     seed: int = 0  # of the order of tasks
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext  # held while replies are drawn
 
     def __post_init__(self) -> None:
         if not self.tasks or min(self.tasks_per_step, self.samples_per_task) < 1:
@@ -53,7 +55,7 @@ class Acting:
         seeded = replace(sampling, seed=(sampling.seed or 0) + step * STEP)
         total = len(tasks) * self.samples_per_task
         with pools_of(tasks, self.opened) as pools:
-            chorus = Chorus(policy, seeded, total, pools[0].bench.turn)
+            chorus = Chorus(policy, seeded, total, self.turn)
             parts = [
                 Part(
                     pools[voice // self.samples_per_task],

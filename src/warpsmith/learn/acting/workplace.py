@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -45,6 +46,11 @@ class Workplace:
     runs: Path
     seed: int = 0  # of the order of tasks
     opened: OpenBench = open_bench
+    draws_here: bool = True  # else replies are drawn on GPUs that nobody judges on
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Held while replies are drawn: nobody may be timing on the same GPU."""
+        return lease(self.config.device, is_exclusive=False) if self.draws_here else nullcontext()
 
     @property
     def data(self) -> str:
@@ -80,7 +86,7 @@ def answering_of(place: Workplace, student: Reader) -> Answering:
         questions_per_step=work.tasks_per_step,
         samples_per_question=work.samples_per_task,
         seed=place.seed,
-        turn=lambda: lease(config.device, is_exclusive=False),
+        turn=place.turn,
     )
 
 
@@ -96,6 +102,7 @@ def _acting(place: Workplace, student: Reader) -> Source:
         tasks_per_step=work.tasks_per_step,
         samples_per_task=work.samples_per_task,
         seed=place.seed,
+        turn=place.turn,
     )
 
 

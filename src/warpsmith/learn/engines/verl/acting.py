@@ -102,5 +102,6 @@ class Post:
             work=replace(from_json(Work, self.work), tasks_per_step=1, samples_per_task=1),
             config=OptimizeConfig(device=select_device(self.device), sandbox=self.sandbox),
             runs=Path(self.runs) / drawn.name,
+            draws_here=False,
         )
         return place.source(student)
