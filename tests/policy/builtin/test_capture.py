@@ -160,6 +160,8 @@ def test_what_cannot_be_captured_is_declined_with_the_reason(source, message):
     [
         ("return F.conv1d(x[None], torch.ones(3, 4, 2, device=x.device))", "aten.convolution"),
         ("return x.sort(-1)[0]", "aten.sort"),
+        ("return F.interpolate(x[None], size=2 * x.shape[-1] + 1)", "aten.upsample_nearest1d"),
+        ("return F.interpolate(x[None, :, :2], scale_factor=2.4)", "aten.upsample_nearest1d"),
     ],
 )
 def test_an_operator_without_a_recipe_is_declined_by_name(forward, operator):

@@ -49,6 +49,13 @@ CASES = {
         "x.flip(1).argmax(1), x.flip(1).softmax(0), torch.cat([x.flip(0), x.flip(1)])",
         "r(6, 8)",
     ),
+    "planes that grow by whole factors": (
+        "x, y, z",
+        "F.interpolate(x, scale_factor=3.0) + 1, F.interpolate(y, scale_factor=(2.0, 3.0)), "
+        "F.interpolate(y, size=(8, 5)), F.interpolate(z, size=(4, 2, 3)), "
+        "F.interpolate(y.flip(3), size=(4, 15))",
+        "r(2, 3, 5), r(1, 2, 4, 5), r(1, 1, 2, 2, 3)",
+    ),
     "a scan of a scan of a flipped scan": ("x", "x.cumsum(0).cumsum(1).flip(1).cumsum(1)", "r(9, 40)"),
 }
 

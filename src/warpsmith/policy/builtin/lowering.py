@@ -253,6 +253,25 @@ def _repeat(builder: Builder, call: Call) -> View:
     return builder.reshape(wide, call.shape)
 
 
+def _nearest(builder: Builder, call: Call) -> View:
+    """The nearest element, where sizes grow by whole factors: then each stands several times in a row.
+
+    The source's index is floor(i / scale) by the scale that was given, which says more than the sizes do.
+    """
+    view = next(operand for operand in call.arguments.values() if isinstance(operand, View))
+    (batch, channels, *sizes), grown = view.shape, call.shape[2:]
+    times = tuple(n // size for n, size in zip(grown, sizes, strict=True))
+    scales = [one for name, one in call.arguments.items() if name.startswith("scale")]
+    given = [number for one in scales for number in (one if isinstance(one, tuple) else (one,))]
+    asked = given if any(given) else times
+    assert tuple(asked) == times == tuple(n / size for n, size in zip(grown, sizes, strict=True)), (
+        "by a fraction"
+    )
+    split = builder.reshape(view, (batch, channels, *(n for size in sizes for n in (size, 1))))
+    pairs = (n for size, k in zip(sizes, times, strict=True) for n in (size, k))
+    return builder.reshape(views.expand(split, (batch, channels, *pairs)), call.shape)
+
+
 # Products and gathers
 
 
@@ -322,6 +341,9 @@ LOWERINGS: dict[str, Lowering] = {
     "split_with_sizes": _split,
     "repeat": _repeat,
     "flip": _flip,
+    "upsample_nearest1d": _nearest,
+    "upsample_nearest2d": _nearest,
+    "upsample_nearest3d": _nearest,
     **reductions.LOWERINGS,
     **scans.LOWERINGS,
     **assemblies.LOWERINGS,

@@ -26,7 +26,10 @@ from warpsmith.policy.builtin.recurrent_calls import recurrent_calls_whole
 TRACING_ERRORS = (RuntimeError, ValueError, TypeError, AssertionError, KeyError, AttributeError)
 
 # Composite operators that a recipe or `lowering` wants whole.
-KEPT = ("aten::linear", "aten::matmul", "aten::scaled_dot_product_attention", "aten::roll")
+KEPT = (
+    *("aten::linear", "aten::matmul", "aten::scaled_dot_product_attention", "aten::roll"),
+    *("aten::upsample_nearest1d", "aten::upsample_nearest2d", "aten::upsample_nearest3d"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
