@@ -71,7 +71,9 @@ bench_app = typer.Typer(
 )
 app.add_typer(bench_app, name="bench")
 docs_app = typer.Typer(
-    no_args_is_help=True, help="Search notes on CUDA, and your own documents.", epilog=epilog()
+    no_args_is_help=True,
+    help="Search notes on CUDA, your own documents, and what runs have taught.",
+    epilog=epilog(),
 )
 app.add_typer(docs_app, name="docs")
 eval_app = typer.Typer(
