@@ -1,39 +1,158 @@
-"""All commands in one table, and how a command line becomes an exit code."""
+"""All commands in one table, and how a command line becomes an exit code.
+
+The verbs of a group are imported when that group is asked for: `warpsmith --help` tells groups, not verbs.
+"""
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from warpsmith import __version__
-from warpsmith.cli import (
-    again,
-    audit,
-    bench,
-    build,
-    demonstrate,
-    docs,
-    doctor,
-    evaluate,
-    notes,
-    optimize,
-    profile,
-    redteam,
-    rollout,
-    runs,
-    skills,
-    synth,
-    tasks,
-    train,
-    verify,
-)
+from warpsmith.cli import audit, build, demonstrate, doctor, optimize, profile, redteam, rollout, verify
 from warpsmith.cli.console import Console
 from warpsmith.cli.errors import HANDLED, report
 from warpsmith.cli.exit_codes import ExitCode, epilog
+from warpsmith.cli.suite_group import SuiteGroup
 
 NAME = "warpsmith"
 COMPLETION = "_WARPSMITH_COMPLETE"  # set by the shell that asks for completions
+
+Verbs = tuple[tuple[str, Callable[..., ExitCode], tuple[str, ...]], ...]  # name, function, examples
+
+VERBS: Verbs = (
+    ("optimize", optimize.optimize, optimize.EXAMPLES),
+    ("verify", verify.verify, verify.EXAMPLES),
+    ("build", build.build, build.EXAMPLES),
+    ("audit", audit.audit, audit.EXAMPLES),
+    ("profile", profile.profile, profile.EXAMPLES),
+    ("doctor", doctor.doctor, doctor.EXAMPLES),
+    ("redteam", redteam.redteam, redteam.EXAMPLES),
+    ("demonstrate", demonstrate.demonstrate, demonstrate.EXAMPLES),
+    ("rollout", rollout.rollout, rollout.EXAMPLES),
+)
+
+
+def _of_runs() -> Verbs:
+    from warpsmith.cli import again, runs
+
+    return (
+        ("list", runs.list_, runs.LIST_EXAMPLES),
+        ("show", runs.show, runs.SHOW_EXAMPLES),
+        ("diff", runs.diff, runs.DIFF_EXAMPLES),
+        ("resume", again.resume, again.RESUME_EXAMPLES),
+        ("fork", again.fork, again.FORK_EXAMPLES),
+    )
+
+
+def _of_synth() -> Verbs:
+    from warpsmith.cli import skills, synth
+
+    return (
+        ("crawl", synth.crawl.crawl, synth.crawl.EXAMPLES),
+        ("compose", synth.compose.compose, synth.compose.EXAMPLES),
+        ("filter", synth.filter.filter_, synth.filter.EXAMPLES),
+        ("decontaminate", synth.decontaminate.decontaminate, synth.decontaminate.EXAMPLES),
+        ("report", synth.report.report, synth.report.EXAMPLES),
+        ("skills", skills.skills, skills.EXAMPLES),
+    )
+
+
+def _of_tasks() -> Verbs:
+    from warpsmith.cli import tasks
+
+    return (
+        ("import", tasks.import_, tasks.IMPORT_EXAMPLES),
+        ("export", tasks.export, tasks.EXPORT_EXAMPLES),
+        ("sample", tasks.sample, tasks.SAMPLE_EXAMPLES),
+    )
+
+
+def _of_bench() -> Verbs:
+    from warpsmith.cli import bench
+
+    return (
+        ("run", bench.run, bench.EXAMPLES),
+        ("compare", bench.compare, bench.COMPARE_EXAMPLES),
+    )
+
+
+def _of_docs() -> Verbs:
+    from warpsmith.cli import docs, notes
+
+    return (
+        ("add", docs.add, docs.ADD_EXAMPLES),
+        ("search", docs.search, docs.SEARCH_EXAMPLES),
+        ("list", docs.list_, docs.LIST_EXAMPLES),
+        ("remove", docs.remove, docs.REMOVE_EXAMPLES),
+        ("propose", notes.propose, notes.PROPOSE_EXAMPLES),
+        ("proposals", notes.proposals, notes.PROPOSALS_EXAMPLES),
+        ("accept", notes.accept, notes.ACCEPT_EXAMPLES),
+        ("reject", notes.reject, notes.REJECT_EXAMPLES),
+    )
+
+
+def _of_eval() -> Verbs:
+    from warpsmith.cli import evaluate
+
+    return (
+        ("run", evaluate.evaluate, evaluate.EXAMPLES),
+        ("compare", evaluate.compare, evaluate.COMPARE_EXAMPLES),
+    )
+
+
+def _of_train() -> Verbs:
+    from warpsmith.cli import train
+
+    return (
+        ("recipes", train.listing.recipes, train.listing.EXAMPLES),
+        ("curves", train.curves.curves, train.curves.EXAMPLES),
+        ("pipeline", train.staged.pipeline, train.staged.EXAMPLES),
+        ("toy", train.toy.toy, train.toy.EXAMPLES),
+        ("collect", train.recorded.collect, train.recorded.COLLECT_EXAMPLES),
+        ("sft", train.recorded.sft, train.recorded.SFT_EXAMPLES),
+        ("value", train.recorded.value, train.recorded.VALUE_EXAMPLES),
+        ("ppo", train.acted.ppo, train.acted.PPO_EXAMPLES),
+        ("grpo", train.acted.grpo, train.acted.GRPO_EXAMPLES),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Verbs with a first word in common."""
+
+    help: str
+    verbs: Callable[[], Verbs]
+    kind: type[TyperGroup] = TyperGroup
+
+
+GROUPS = {
+    "runs": Group(help="List earlier runs, show or compare them, or take one up again.", verbs=_of_runs),
+    "synth": Group(
+        help="Make tasks: crawl, compose, filter, decontaminate, report; skills.", verbs=_of_synth
+    ),
+    "tasks": Group(help="Read and write sets of tasks.", verbs=_of_tasks),
+    "bench": Group(
+        help="Let an agent work on a whole suite of tasks, or compare two such benches.",
+        verbs=_of_bench,
+        kind=SuiteGroup,
+    ),
+    "docs": Group(
+        help="Search notes on CUDA, your own documents, and what runs have taught.", verbs=_of_docs
+    ),
+    "eval": Group(
+        help="Say how good a policy is on a suite, or hold two checkpoints against each other.",
+        verbs=_of_eval,
+        kind=SuiteGroup,
+    ),
+    "train": Group(
+        help="Train a policy: recipes, collect, sft, value, ppo, grpo, pipeline, curves, toy.",
+        verbs=_of_train,
+    ),
+}
 
 
 def unwrapped(docstring: str) -> str:
@@ -41,106 +160,6 @@ def unwrapped(docstring: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.split("\n\n"))
 
 
-app = typer.Typer(
-    name=NAME,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    epilog=epilog(),
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-runs_app = typer.Typer(
-    no_args_is_help=True,
-    help="List earlier runs, show or compare them, or take one up again.",
-    epilog=epilog(),
-)
-app.add_typer(runs_app, name="runs")
-synth_app = typer.Typer(
-    no_args_is_help=True,
-    help="Make tasks: crawl, compose, filter, decontaminate, report; skills.",
-    epilog=epilog(),
-)
-app.add_typer(synth_app, name="synth")
-tasks_app = typer.Typer(no_args_is_help=True, help="Read and write sets of tasks.", epilog=epilog())
-app.add_typer(tasks_app, name="tasks")
-bench_app = typer.Typer(
-    cls=bench.BenchGroup,
-    no_args_is_help=True,
-    help="Let an agent work on a whole suite of tasks, or compare two such benches.",
-    epilog=epilog(bench.EXAMPLES),
-)
-app.add_typer(bench_app, name="bench")
-docs_app = typer.Typer(
-    no_args_is_help=True,
-    help="Search notes on CUDA, your own documents, and what runs have taught.",
-    epilog=epilog(),
-)
-app.add_typer(docs_app, name="docs")
-eval_app = typer.Typer(
-    cls=bench.BenchGroup,
-    no_args_is_help=True,
-    help="Say how good a policy is on a suite, or hold two checkpoints against each other.",
-    epilog=epilog(evaluate.EXAMPLES),
-)
-app.add_typer(eval_app, name="eval")
-train_app = typer.Typer(
-    no_args_is_help=True,
-    help="Train a policy: recipes, collect, sft, value, ppo, grpo, pipeline, curves, toy.",
-    epilog=epilog(),
-)
-app.add_typer(train_app, name="train")
-
-COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., ExitCode], tuple[str, ...]], ...] = (
-    (app, "optimize", optimize.optimize, optimize.EXAMPLES),
-    (app, "verify", verify.verify, verify.EXAMPLES),
-    (app, "build", build.build, build.EXAMPLES),
-    (app, "audit", audit.audit, audit.EXAMPLES),
-    (app, "profile", profile.profile, profile.EXAMPLES),
-    (app, "doctor", doctor.doctor, doctor.EXAMPLES),
-    (app, "redteam", redteam.redteam, redteam.EXAMPLES),
-    (app, "demonstrate", demonstrate.demonstrate, demonstrate.EXAMPLES),
-    (app, "rollout", rollout.rollout, rollout.EXAMPLES),
-    (eval_app, "run", evaluate.evaluate, evaluate.EXAMPLES),
-    (eval_app, "compare", evaluate.compare, evaluate.COMPARE_EXAMPLES),
-    (runs_app, "list", runs.list_, runs.LIST_EXAMPLES),
-    (runs_app, "show", runs.show, runs.SHOW_EXAMPLES),
-    (runs_app, "diff", runs.diff, runs.DIFF_EXAMPLES),
-    (runs_app, "resume", again.resume, again.RESUME_EXAMPLES),
-    (runs_app, "fork", again.fork, again.FORK_EXAMPLES),
-    (synth_app, "crawl", synth.crawl.crawl, synth.crawl.EXAMPLES),
-    (synth_app, "compose", synth.compose.compose, synth.compose.EXAMPLES),
-    (synth_app, "filter", synth.filter.filter_, synth.filter.EXAMPLES),
-    (synth_app, "decontaminate", synth.decontaminate.decontaminate, synth.decontaminate.EXAMPLES),
-    (synth_app, "report", synth.report.report, synth.report.EXAMPLES),
-    (synth_app, "skills", skills.skills, skills.EXAMPLES),
-    (tasks_app, "import", tasks.import_, tasks.IMPORT_EXAMPLES),
-    (tasks_app, "export", tasks.export, tasks.EXPORT_EXAMPLES),
-    (tasks_app, "sample", tasks.sample, tasks.SAMPLE_EXAMPLES),
-    (bench_app, "run", bench.run, bench.EXAMPLES),
-    (bench_app, "compare", bench.compare, bench.COMPARE_EXAMPLES),
-    (docs_app, "add", docs.add, docs.ADD_EXAMPLES),
-    (docs_app, "search", docs.search, docs.SEARCH_EXAMPLES),
-    (docs_app, "list", docs.list_, docs.LIST_EXAMPLES),
-    (docs_app, "remove", docs.remove, docs.REMOVE_EXAMPLES),
-    (docs_app, "propose", notes.propose, notes.PROPOSE_EXAMPLES),
-    (docs_app, "proposals", notes.proposals, notes.PROPOSALS_EXAMPLES),
-    (docs_app, "accept", notes.accept, notes.ACCEPT_EXAMPLES),
-    (docs_app, "reject", notes.reject, notes.REJECT_EXAMPLES),
-    (train_app, "recipes", train.listing.recipes, train.listing.EXAMPLES),
-    (train_app, "curves", train.curves.curves, train.curves.EXAMPLES),
-    (train_app, "pipeline", train.staged.pipeline, train.staged.EXAMPLES),
-    (train_app, "toy", train.toy.toy, train.toy.EXAMPLES),
-    (train_app, "collect", train.recorded.collect, train.recorded.COLLECT_EXAMPLES),
-    (train_app, "sft", train.recorded.sft, train.recorded.SFT_EXAMPLES),
-    (train_app, "value", train.recorded.value, train.recorded.VALUE_EXAMPLES),
-    (train_app, "ppo", train.acted.ppo, train.acted.PPO_EXAMPLES),
-    (train_app, "grpo", train.acted.grpo, train.acted.GRPO_EXAMPLES),
-)
-for group, name, verb, examples in COMMANDS:
-    group.command(name, help=unwrapped(verb.__doc__ or ""), epilog=epilog(examples))(verb)
-
-
-@app.callback(invoke_without_command=True)
 def version(
     show: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
 ) -> None:
@@ -153,9 +172,37 @@ def version(
         raise typer.Exit
 
 
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """All commands, but of groups only the verbs that a command line, or a shell's completion, asks for."""
+    app = typer.Typer(
+        name=NAME,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        epilog=epilog(),
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(version)
+    _take(app, VERBS)
+    for name, group in GROUPS.items():
+        is_asked = name in arguments or COMPLETION in os.environ
+        verbs = group.verbs() if is_asked else ()
+        # What may be left out after a group's name stands for its first verb, whose examples are the group's.
+        examples = verbs[0][2] if verbs and group.kind is SuiteGroup else ()
+        part = typer.Typer(cls=group.kind, no_args_is_help=True, help=group.help, epilog=epilog(examples))
+        _take(part, verbs)
+        app.add_typer(part, name=name)
+    return app
+
+
+def _take(app: typer.Typer, verbs: Verbs) -> None:
+    for name, verb, examples in verbs:
+        app.command(name, help=unwrapped(verb.__doc__ or ""), epilog=epilog(examples))(verb)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Do what a command line says; every failure that has a remedy becomes a line and an exit code."""
-    command = get_command(app)
+    command = get_command(app_for(arguments))
     if COMPLETION in os.environ:
         command.main(prog_name=NAME)
     try:

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from warpsmith.cli import asking, choosing, options, spending
 from warpsmith.cli.asking import Manner
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from warpsmith.bench.run import Order, Ran
     from warpsmith.core import Task
 
-RUN = "run"
 TASK_MINUTES = 15.0
 AUDIT_S = 20.0
 REFRESH_HZ = 4.0
@@ -36,15 +34,6 @@ EXAMPLES = (
     "warpsmith bench kernelbench --dir KernelBench --tasks '*Softmax*' --device cpu --cap 'batch*=4'",
 )
 COMPARE_EXAMPLES = ("warpsmith bench compare runs/bench-a runs/bench-b",)
-
-
-class BenchGroup(TyperGroup):
-    """`bench SUITE …` is `bench run SUITE …`: what is no command is a suite."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            args = [RUN, *args]
-        return super().parse_args(ctx, args)
 
 
 def run(
