@@ -40,12 +40,12 @@ format: $(READY)
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
 
-# torch apart from the lock: its builds differ by machine.
+# torch apart from the lock, since its builds differ by machine, and before it, since what is in the lock wants one.
 $(VENV)/.ready: pyproject.toml requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "warpsmith needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "no venv module; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
-	$(VENV)/bin/pip install -q --disable-pip-version-check -r requirements/dev.lock
 	$(VENV)/bin/pip install -q --disable-pip-version-check $(TORCH)
+	$(VENV)/bin/pip install -q --disable-pip-version-check -r requirements/dev.lock
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@

@@ -61,7 +61,11 @@ class Desk:
 
     def _await_others(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._num_waiting >= self._batch, timeout=PATIENCE_S)
+            self._changed.wait_for(self._is_batch, timeout=PATIENCE_S)
+
+    def _is_batch(self) -> bool:
+        """No more can come than there is memory for."""
+        return self._num_waiting >= min(self._batch, max(1, self.halls.num_looking))
 
     def _release(self) -> None:
         if self._held is not None:

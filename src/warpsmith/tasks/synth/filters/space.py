@@ -14,6 +14,7 @@ class Space:
     def __init__(self, num_bytes: int) -> None:
         self._num_bytes = num_bytes
         self._num_free = num_bytes
+        self.num_holders = 0
         self._waiting: deque[object] = deque()
         self._changed = threading.Condition()
 
@@ -25,12 +26,14 @@ class Space:
             self._changed.wait_for(lambda: self._waiting[0] is ticket and self._num_free >= wanted)
             self._waiting.popleft()
             self._num_free -= wanted
+            self.num_holders += 1
             self._changed.notify_all()
         return Share(self, wanted)
 
     def give_back(self, num_bytes: int) -> None:
         with self._changed:
             self._num_free += num_bytes
+            self.num_holders -= 1
             self._changed.notify_all()
 
 
@@ -40,10 +43,12 @@ class Share:
     def __init__(self, space: Space, num_bytes: int) -> None:
         self._space = space
         self._num_bytes = num_bytes
+        self._is_held = True
 
     def give_back(self) -> None:
-        self._space.give_back(self._num_bytes)
-        self._num_bytes = 0
+        if self._is_held:
+            self._is_held = False
+            self._space.give_back(self._num_bytes)
 
 
 ENTRY_SHARE = 0.25  # of the GPU, for first calls: how much they need is not known before
@@ -61,6 +66,11 @@ class Halls:
     def __init__(self, memory_bytes: int) -> None:
         self._entry = Space(int(ENTRY_SHARE * memory_bytes))
         self._looking = Space(int(LOOK_SHARE * memory_bytes))
+
+    @property
+    def num_looking(self) -> int:
+        """How many visits have come as far as the second."""
+        return self._looking.num_holders
 
     def enter(self) -> Share:
         return self._entry.take(ENTRY_BYTES)
