@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from warpsmith.core.syntax import parsed
 from warpsmith.judge import JudgeConfig
 
 BASE_BYTES = 6 << 30  # contexts of three processes, their libraries, what torch.compile tries out
@@ -63,7 +64,7 @@ def _taken_bytes(inputs: int, num_inputs: int, lent: int) -> int:
 def input_bytes(source: str) -> int:
     """What get_inputs makes, as far as sizes are numbers or names of numbers; 0 if that is not told."""
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return 0
     known: dict[str, int | tuple[int, ...]] = {}

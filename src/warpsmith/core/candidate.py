@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Self
 
 from warpsmith.core.errors import UsageError
+from warpsmith.core.syntax import parsed
 
 MODULE = "model_new.py"
 KERNELS = "kernels"
@@ -175,7 +176,7 @@ def _read(path: Path, folder: Path) -> str:
 def _tree(text: str) -> ast.Module:
     """Empty if it is no Python: the judge says so."""
     try:
-        return ast.parse(text)
+        return parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module(body=[], type_ignores=[])
 

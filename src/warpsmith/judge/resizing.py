@@ -8,6 +8,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from warpsmith.core.syntax import parsed
+
 MOST_TRIES = 4
 SCALES = (0.4375, 0.5)  # of a SCALE
 MAKER = "get_inputs"
@@ -29,7 +31,7 @@ class Resize:
 def resized(source: str) -> tuple[Resize, ...]:
     """Sources to try, the likeliest first; none if no constant feeds the inputs alone. Never raises."""
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     constants = sorted(_constants(tree), key=lambda item: "batch" not in item[0].lower())

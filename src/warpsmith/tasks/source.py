@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpsmith.core import UsageError
+from warpsmith.core.syntax import parsed
 
 MAX_SOURCE_BYTES = 4 << 20
 
@@ -53,7 +54,7 @@ def read_source(path: Path) -> str:
 def parse(source: str, name: str) -> ast.Module:
     """The syntax tree. Raises UsageError, one line, if `source` is not Python."""
     try:
-        return ast.parse(source)
+        return parsed(source)
     except SyntaxError as error:
         raise UsageError(f"{name}, line {error.lineno}: not valid Python ({error.msg})") from error
     except (

@@ -15,6 +15,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 from warpsmith.core import Candidate
+from warpsmith.core.syntax import parsed
 from warpsmith.judge.gates.rules.source import Finding
 
 COMMENT = re.compile(
@@ -80,7 +81,7 @@ def parts(candidate: Candidate) -> Iterator[Part]:
 
 def _embedded(path: str, python: str, files: Mapping[str, str]) -> Iterator[Part]:
     try:
-        nodes = list(ast.walk(ast.parse(python)))
+        nodes = list(ast.walk(parsed(python)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in nodes:

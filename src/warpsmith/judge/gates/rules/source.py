@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from warpsmith.core.syntax import parsed
+
 OWN_EXTENSION = "cuda_extension"
 EXTENSIONS = "torch.utils.cpp_extension."
 REACHERS = ("getattr", "setattr", "delattr", "hasattr")
@@ -32,7 +34,7 @@ class Source:
     @classmethod
     def of(cls, path: str, text: str, own: frozenset[str]) -> Self:
         """Raises what `ast.parse` raises."""
-        tree = ast.parse(text)
+        tree = parsed(text)
         nodes = tuple(ast.walk(tree))
         parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
         source = cls(

@@ -1,9 +1,10 @@
 """Finding the file in a model's answer."""
 
-import ast
 import re
 import textwrap
 import warnings
+
+from warpsmith.core.syntax import parsed
 
 MAX_CHARS = 64 << 10
 MARK = re.compile(r"^[ \t]*class\s+Model\b", re.MULTILINE)
@@ -46,7 +47,7 @@ def _is_python(text: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
-            ast.parse(text)
+            parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
