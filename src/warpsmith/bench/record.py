@@ -7,9 +7,6 @@ from warpsmith.bench.suite import Mode, Name
 from warpsmith.core import Cost, Passed, Provenance, StopReason, Timing, Verdict
 from warpsmith.core.audit import Severity, TaskAudit, Unaudited
 
-MARGIN = 0.05
-"""CUDA Agent's bound: a program is faster than a baseline if it saves more than this share of its time."""
-
 
 class Fate(StrEnum):
     """How a task's turn ended."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import binomtest
 
-from warpsmith.bench.record import MARGIN, Fate, TaskRecord
+from warpsmith.bench.record import Fate, TaskRecord
 from warpsmith.bench.suite import Name
 from warpsmith.core import Provenance, Ratio, Series, Timing, UsageError
 from warpsmith.core.audit import TaskAudit
+from warpsmith.core.timing import MARGIN
 
 OVERALL = "overall"
 NUM_RESAMPLES = 4_000

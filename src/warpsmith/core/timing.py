@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+MARGIN = 0.05
+"""CUDA Agent's bound (arXiv 2602.24286): faster is what saves more than this share of a baseline's time."""
+
 
 class Provenance(StrEnum):
     """Where a time comes from. A modelled time is never printed as a speed-up."""
@@ -29,6 +32,11 @@ class Ratio:
     centre: float
     low: float
     high: float
+
+    @property
+    def saved(self) -> float:
+        """The share of the baseline's time that is saved, at the centre; below 0, it takes more."""
+        return 1.0 - 1.0 / self.centre
 
     def speed(self, margin: float = 0.0) -> Speed:
         """Faster only if the whole interval lies above 1 + margin, slower only if below 1 - margin."""

@@ -1,6 +1,7 @@
 """The judge: opens a task once, then says of candidates whether they replace it, and how fast."""
 
 import secrets
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -105,6 +106,13 @@ class Judge:
         look = partial(self._judged, candidate, gates.SPEED)
         return twice_refused(look) if self.device.kind == "cuda" else look()
 
+    def watch(self, candidate: Candidate, look: Callable[[Trial], None]) -> Verdict:
+        """As `measure`, once; what has passed is then shown to `look`, while nobody else has the GPU.
+
+        It is no gate: it refuses nothing.
+        """
+        return self._judged(candidate, gates.SPEED, look)
+
     def profile(self) -> Profile:
         """What is known of the reference before any candidate is judged."""
         return profile_of(self._subject, self.device.gpu)
@@ -131,7 +139,12 @@ class Judge:
             **self._subject.facts.environment,
         }
 
-    def _judged(self, candidate: Candidate, then: tuple[Gate, ...] = ()) -> Verdict:
+    def _judged(
+        self,
+        candidate: Candidate,
+        then: tuple[Gate, ...] = (),
+        look: Callable[[Trial], None] = lambda _: None,
+    ) -> Verdict:
         with self._guests.lend() as guest:
             trial = Trial(
                 candidate=candidate,
@@ -150,6 +163,8 @@ class Judge:
             if failure is None and then:
                 with lease(self.device, is_exclusive=True, leases=self._leases):
                     failure = gates.first_failure(then, trial)
+                    if failure is None:
+                        look(trial)
             if failure is None and self.config.sanitizes:
                 with lease(self.device, is_exclusive=False, leases=self._leases):
                     failure = sanitizer.check(trial)

@@ -7,8 +7,8 @@ from pathlib import Path
 from warpsmith.device.base import Gpu
 from warpsmith.judge.clock.floor import Floor
 from warpsmith.judge.clock.model import Launch, launch_us, program_us
-from warpsmith.judge.protocol import Load, NamedTensor, Regime
-from warpsmith.judge.trial import OpenTask, Trial
+from warpsmith.judge.protocol import Load, NamedTensor
+from warpsmith.judge.trial import OpenTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +67,6 @@ class CpuCounts:
     threads: int  # over all launches
     library_flops: int
     library_calls: int
-
-
-def load_of(trial: Trial) -> Load:
-    """The request that loads a trial's candidate in a process of its own; all it names lies in files."""
-    subject = trial.subject
-    return Load(
-        candidate=trial.guest.candidate,
-        extension=trial.guest.extension,
-        arguments=subject.arguments,
-        weights=subject.weights,
-        inputs=subject.inputs[:1],
-        device=trial.device.kind,
-        makes_on_device=subject.facts.makes_on_device,
-        regime=Regime.of(subject.task),
-    )
 
 
 def profile_of(subject: OpenTask, gpu: Gpu) -> Profile:

@@ -26,7 +26,7 @@ from warpsmith.judge.clock.floor import Floor, Traffic, floor
 from warpsmith.judge.config import JudgeConfig
 from warpsmith.judge.guest_client import GuestClient
 from warpsmith.judge.oracle_client import OracleClient
-from warpsmith.judge.protocol import Compared, Opened
+from warpsmith.judge.protocol import Compared, Load, Opened, Regime
 from warpsmith.toolchain import Build, Toolchain
 
 Failure = Rejected | BuildFailed | Crashed | Wrong | TimedOut | NotRunnable | Implausible
@@ -95,3 +95,21 @@ class Trial:
     off_shapes: tuple[OffShape, ...] = ()
     advice: list[str] = field(default_factory=list)
     gates: list[str] = field(default_factory=list)  # passed so far, in their order
+
+
+def load_of(trial: Trial) -> Load:
+    """The request that loads a trial's candidate in a process of its own.
+
+    All that it names lies in files: lent memory belongs to another process.
+    """
+    subject = trial.subject
+    return Load(
+        candidate=trial.guest.candidate,
+        extension=trial.guest.extension,
+        arguments=subject.arguments,
+        weights=subject.weights,
+        inputs=subject.inputs[:1],
+        device=trial.device.kind,
+        makes_on_device=subject.facts.makes_on_device,
+        regime=Regime.of(subject.task),
+    )

@@ -63,7 +63,7 @@ def test_a_planner_is_told_the_system_profile_with_where_each_number_comes_from(
         "eager's time: 35 us (modelled)",
         "floor by bandwidth: 1.5 us (derived)",
         "addmm: 512 bytes, 64 FLOP, 3.5 us",
-        "launches: 100 (measured)",
+        "launches: 100 (counted)",
         f"a CUDA graph would save at most: {99 * GPUS['h200'].launch_us:g} us (derived)",
         "bytes moved beside the least: 50,944 bytes (derived)",
         "waits for them: unavailable",

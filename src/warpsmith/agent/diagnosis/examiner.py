@@ -1,6 +1,6 @@
 """Judges a program, looks at it with every profiler there is, and says what limits it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from warpsmith.agent.diagnosis.classifier import Classified, classify
 from warpsmith.agent.diagnosis.figures import Name, Sheet
@@ -8,7 +8,6 @@ from warpsmith.agent.diagnosis.ladder import Climb, Rung, climb
 from warpsmith.agent.diagnosis.timing import Bounds, bounds_of, launch_figures, of_verdict
 from warpsmith.agent.diagnosis.trace import KernelTotal
 from warpsmith.core import Candidate, Passed, Timing, Verdict
-from warpsmith.judge.gates import SPEED
 from warpsmith.judge.judge import Judge
 from warpsmith.judge.trial import Trial
 
@@ -39,12 +38,10 @@ class Examiner(Judge):
             nonlocal found
             found = climb(trial)
 
-        verdict = self._judged(candidate, (*SPEED, look))
+        verdict = self.watch(candidate, look)
         timing = verdict.timing if isinstance(verdict, Passed) else None
         if not isinstance(verdict, Passed) or timing is None:
             return Examination(verdict=verdict)
-        # A look is no gate: it refuses nothing.
-        verdict = replace(verdict, gates=tuple(gate for gate in verdict.gates if gate != OWN_NAME))
         bounds = bounds_of(self.profile().floor, self.device.gpu)
         sheet = sheet_of(verdict, timing, bounds, found)
         return Examination(
@@ -58,7 +55,6 @@ class Examiner(Judge):
 
 
 MAX_KERNELS = 50
-OWN_NAME = __name__.rpartition(".")[2]
 
 
 def sheet_of(passed: Passed, timing: Timing, bounds: Bounds, found: Climb) -> Sheet:

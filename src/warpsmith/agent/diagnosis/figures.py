@@ -78,7 +78,7 @@ class Name(StrEnum):
 class Figure:
     """One number. Without a value it says why, and what would bring it."""
 
-    name: Name
+    name: str  # a Name, for what the classifier looks at
     value: float | None
     unit: str  # "us", "bytes", "x", "%", or "" for a count
     source: Source
@@ -115,7 +115,7 @@ class Sheet:
     """Figures by name. Of several of one name the first that has a value stands, else the first."""
 
     def __init__(self, figures: Iterable[Figure] = ()) -> None:
-        self._figures: dict[Name, Figure] = {}
+        self._figures: dict[str, Figure] = {}
         for one in figures:
             known = self._figures.get(one.name)
             if known is None or (known.value is None and one.value is not None):

@@ -13,9 +13,9 @@ from warpsmith.agent.diagnosis.trace import CALL
 from warpsmith.core import Command, Completed, Ending, InfraError, Limits
 from warpsmith.core.codec import to_json
 from warpsmith.judge.gates import forward
-from warpsmith.judge.profile import Watched, Watcher, load_of
+from warpsmith.judge.profile import Watched, Watcher
 from warpsmith.judge.protocol import Load
-from warpsmith.judge.trial import Trial
+from warpsmith.judge.trial import Trial, load_of
 from warpsmith.toolchain.inventory import PROGRAMS, find_program
 
 MODULE = "warpsmith.judge.guest.profiled"

@@ -5,12 +5,10 @@ what profilers found; of any other its verdict's words with one remedy. Each num
 """
 
 from warpsmith.agent.diagnosis.classifier import classify
-from warpsmith.agent.diagnosis.figures import Figure as Known
-from warpsmith.agent.diagnosis.figures import Sheet
-from warpsmith.agent.diagnosis.figures import Source as How
+from warpsmith.agent.diagnosis.figures import Figure, Sheet, Source
 from warpsmith.agent.diagnosis.timing import Bounds, of_verdict
 from warpsmith.agent.feedback import verdict_text
-from warpsmith.agent.team.nouns import Bottleneck, Diagnosis, Figure, Source
+from warpsmith.agent.team.nouns import Bottleneck, Diagnosis
 from warpsmith.core import (
     BuildFailed,
     Implausible,
@@ -25,13 +23,6 @@ from warpsmith.core import (
 __all__ = ["Bounds", "diagnosed", "no_program"]
 
 MAX_LOG = 1_500
-SOURCES = {
-    How.MEASURED: Source.MEASURED,
-    How.COUNTED: Source.MEASURED,
-    How.DERIVED: Source.DERIVED,
-    How.MODELLED: Source.MODELLED,
-    How.UNAVAILABLE: Source.UNAVAILABLE,
-}
 
 
 def diagnosed(verdict: Verdict, bounds: Bounds, seen: Sheet | None = None) -> Diagnosis:
@@ -71,14 +62,10 @@ def _of_speed(passed: Passed, bounds: Bounds, seen: Sheet) -> Diagnosis:
     found = classify(sheet)
     return Diagnosis(
         bottleneck=Bottleneck(found.kind),
-        evidence=tuple(map(_figure, sheet)),
+        evidence=tuple(sheet),
         finding=found.finding,
         suggestion=found.suggestion,
     )
-
-
-def _figure(known: Known) -> Figure:
-    return Figure(name=known.name, value=known.value, unit=known.unit, source=SOURCES[known.source])
 
 
 def _errors(verdict: Verdict) -> list[Figure]:

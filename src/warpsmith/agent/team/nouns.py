@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from warpsmith.agent.diagnosis.figures import Figure
+
 
 class Member(StrEnum):
     """Who of a team speaks."""
@@ -17,31 +19,6 @@ class Kind(StrEnum):
 
     TEAM = "team"  # planner, coder, verifier
     PAIR = "pair"  # coder and verifier: whole programs, one piece of feedback a round
-
-
-class Source(StrEnum):
-    """How a number is known."""
-
-    MEASURED = "measured"  # by a clock, or counted as it ran
-    DERIVED = "derived"  # worked out from the task and a GPU's peaks
-    MODELLED = "modelled"  # what a model says that stands for a clock
-    UNAVAILABLE = "unavailable"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One number of a diagnosis or a profile; without a value it says that it could not be had."""
-
-    name: str
-    value: float | None
-    unit: str  # "us", "bytes", "x", "%", or "" for a count
-    source: Source
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"{self.name}: {Source.UNAVAILABLE}"
-        number = f"{self.value:,.0f}" if self.value == int(self.value) else f"{self.value:.4g}"
-        return f"{self.name}: {number}{f' {self.unit}' if self.unit else ''} ({self.source})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from warpsmith.agent.team.nouns import Figure, Source
+from warpsmith.agent.diagnosis.figures import Figure, Source
 from warpsmith.judge.profile import Operator, Profile
 from warpsmith.judge.protocol import NamedTensor
 
@@ -21,8 +21,8 @@ def profile_text(profile: Profile | None) -> str:
         Figure(name="torch.compile's time", value=profile.compiled_us, unit="us", source=Source.MODELLED),
         Figure(name="floor by bandwidth", value=floor.bytes_us, unit="us", source=Source.DERIVED),
         Figure(name="floor by arithmetic", value=floor.flops_us, unit="us", source=Source.DERIVED),
-        Figure(name="least bytes read", value=profile.read_bytes, unit="bytes", source=Source.MEASURED),
-        Figure(name="least bytes written", value=profile.written_bytes, unit="bytes", source=Source.MEASURED),
+        Figure(name="least bytes read", value=profile.read_bytes, unit="bytes", source=Source.COUNTED),
+        Figure(name="least bytes written", value=profile.written_bytes, unit="bytes", source=Source.COUNTED),
     )
     lines = [
         f"# The reference on {profile.gpu.name}",
@@ -52,7 +52,7 @@ def _host_figures(profile: Profile) -> tuple[Figure, ...]:
     moved = sum(one.num_bytes for one in operators)
     copies = sum("copy" in one.name.lower() for one in operators)
     known: tuple[tuple[str, float | None, str, Source], ...] = (
-        ("launches", num, "", Source.MEASURED),
+        ("launches", num, "", Source.COUNTED),
         ("time of these launches on the host", num * launch_us, "us", Source.DERIVED),
         ("a CUDA graph would save at most", max(0, num - 1) * launch_us, "us", Source.DERIVED),
         ("tensors between operators, each allocated anew, at most", max(0, num - 1), "", Source.DERIVED),
@@ -62,7 +62,7 @@ def _host_figures(profile: Profile) -> tuple[Figure, ...]:
             "bytes",
             Source.DERIVED,
         ),
-        ("operators that only copy", copies, "", Source.MEASURED),
+        ("operators that only copy", copies, "", Source.COUNTED),
         ("copies between host and device, and waits for them", None, "", Source.UNAVAILABLE),
         ("kernels that overlap: eager has one stream", 0, "", Source.DERIVED),
     )

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from warpsmith.core import Command, Completed, Ending, InfraError, Limits, Sanitized, Wrong
 from warpsmith.core.codec import to_json
-from warpsmith.judge.protocol import Load, Regime
-from warpsmith.judge.trial import Trial
+from warpsmith.judge.protocol import Load
+from warpsmith.judge.trial import Trial, load_of
 from warpsmith.toolchain.inventory import find_program
 from warpsmith.toolchain.symbols import holds_name
 
@@ -170,7 +170,7 @@ def _report(block: list[str]) -> Report:
 
 
 def _run(trial: Trial, program: Path, tool: str) -> tuple[Completed, Log]:
-    home, load = trial.guest.folder / f"sanitizer-{tool}", _load(trial)
+    home, load = trial.guest.folder / f"sanitizer-{tool}", load_of(trial)
     try:
         home.mkdir()
         _request(home).write_text(to_json(load), encoding="utf-8")
@@ -187,21 +187,6 @@ def _run(trial: Trial, program: Path, tool: str) -> tuple[Completed, Log]:
 
 def _request(home: Path) -> Path:
     return home.with_suffix(".json")
-
-
-def _load(trial: Trial) -> Load:
-    """The request of gate `load`, with all that it names in files: lent memory belongs to another process."""
-    guest, subject = trial.guest, trial.subject
-    return Load(
-        candidate=guest.candidate,
-        extension=guest.extension,
-        arguments=subject.arguments,
-        weights=subject.weights,
-        inputs=subject.inputs[:1],
-        device=trial.device.kind,
-        makes_on_device=subject.facts.makes_on_device,
-        regime=Regime.of(subject.task),
-    )
 
 
 def _text(log: Path) -> str:

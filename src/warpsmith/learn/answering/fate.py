@@ -18,12 +18,11 @@ from warpsmith.core import (
     Wrong,
 )
 from warpsmith.core.candidate import MODULE
+from warpsmith.core.timing import MARGIN
 from warpsmith.learn.answering.reply import Flaw
 from warpsmith.toolchain.signatures import SignatureError, find_launchers
 
 CALLED = re.compile(r"\bcuda_extension\.(\w+)\s*\(")
-FASTER = 1.05
-"""By how much a program must beat eager at the centre of the interval to be called faster."""
 
 
 class Fate(StrEnum):
@@ -71,7 +70,7 @@ def fate_of(candidate: Candidate, verdict: Verdict) -> Fate:
     """What became of a program that was judged."""
     if isinstance(verdict, Passed):
         timing = verdict.timing
-        return Fate.FASTER if timing and timing.against_eager.centre > FASTER else Fate.CORRECT
+        return Fate.FASTER if timing and timing.against_eager.saved > MARGIN else Fate.CORRECT
     if isinstance(verdict, BuildFailed | Crashed) and _calls_another_name(candidate):
         return Fate.WRONG_NAME
     return FAILURES[type(verdict)]

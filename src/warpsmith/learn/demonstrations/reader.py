@@ -1,14 +1,12 @@
 """Of a student, its tokens alone: its weights need not be read to write what it shall read."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from warpsmith.core import UsageError
 from warpsmith.policy.local.checkpoint import BROKEN, located
-from warpsmith.policy.local.template import Template
+from warpsmith.policy.local.template import Template, vocabulary_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +27,7 @@ class Reader:
             tokenizer = AutoTokenizer.from_pretrained(str(place), local_files_only=True, **named)
         except BROKEN as error:
             raise UsageError(f"{folder}: its tokenizer cannot be read: {error!s:.200}") from error
-        words = sorted(tokenizer.get_vocab().items())
         return cls(
             template=Template(tokenizer, str(folder)),
-            vocabulary=hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16],
+            vocabulary=vocabulary_of(tokenizer),
         )

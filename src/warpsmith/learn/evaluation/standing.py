@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from warpsmith.core import Provenance, Ratio, Timing, UsageError
+from warpsmith.core.timing import MARGIN
 from warpsmith.learn.evaluation.attempts import OURS, PASSED, REFUSED, Attempt
 from warpsmith.learn.evaluation.intervals import Rate, geometric, rate
-from warpsmith.learn.rewards.milestone import Milestone
-
-MARGIN = Milestone().margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +100,7 @@ def is_faster(attempt: Attempt, against: Callable[[Timing], Ratio | None] = agai
     if timing is None or timing.trouble or timing.provenance is Provenance.MODELLED:
         return False
     ratio = against(timing)
-    return ratio is not None and 1.0 - 1.0 / ratio.centre > MARGIN
+    return ratio is not None and ratio.saved > MARGIN
 
 
 def is_modelled_fast(attempt: Attempt) -> bool:

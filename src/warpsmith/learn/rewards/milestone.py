@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from warpsmith.core import Ratio, Timing, UsageError, Verdict
+from warpsmith.core.timing import MARGIN
 from warpsmith.learn.rewards.base import Outcome, earned
 from warpsmith.learn.rubric.base import Scores
 
@@ -16,7 +17,7 @@ class Milestone:
     torch.compile fails on the reference, 2 is the most.
     """
 
-    margin: float = 0.05
+    margin: float = MARGIN
     name: ClassVar[str] = "milestone"
     needs_rubric: ClassVar[bool] = False
 
@@ -40,4 +41,4 @@ class Milestone:
         return 1.0 + beats_eager + (beats_eager and beats_compile), parts
 
     def _beats(self, ratio: Ratio | None) -> bool:
-        return ratio is not None and 1.0 - 1.0 / ratio.centre > self.margin
+        return ratio is not None and ratio.saved > self.margin

@@ -1,5 +1,7 @@
 """A checkpoint's chat template: messages in, token ids out."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -127,3 +129,9 @@ def _folded(wire: Wire) -> Wire:
         return [{**message, "role": "user"} if message["role"] == "system" else message for message in wire]
     both = f"{wire[0]['content']}\n\n{wire[1]['content']}"
     return [{"role": "user", "content": both}, *wire[2:]]
+
+
+def vocabulary_of(tokenizer: Any) -> str:
+    """A digest of which text each id stands for: samples of another one mean something else."""
+    words = sorted(tokenizer.get_vocab().items())
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]

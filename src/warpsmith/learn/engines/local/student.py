@@ -1,7 +1,5 @@
 """The model that learns: read from a folder, and written as one that everything else can read."""
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from warpsmith.core import UsageError
 from warpsmith.policy.local import adapter
 from warpsmith.policy.local.checkpoint import load, located
 from warpsmith.policy.local.engine import Engine
-from warpsmith.policy.local.template import Template
+from warpsmith.policy.local.template import Template, vocabulary_of
 from warpsmith.policy.local.tokens import DecodingConfig
 
 
@@ -39,8 +37,7 @@ class Student:
     @property
     def vocabulary(self) -> str:
         """A digest of which text each id stands for: samples of another one mean something else."""
-        words = sorted(self.tokenizer.get_vocab().items())
-        return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
+        return vocabulary_of(self.tokenizer)
 
     def engine(self, decoding: DecodingConfig | None = None) -> Engine:
         """What draws with the weights as they are at each use; made once, for what it captures is dear."""

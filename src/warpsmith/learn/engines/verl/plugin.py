@@ -1,8 +1,6 @@
 """What verl calls: loops that act for it, rows of tokens to imitate, and the end of its patience."""
 
 import asyncio
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +20,7 @@ from warpsmith.learn.rewards.base import Reward
 from warpsmith.learn.sources import Source
 from warpsmith.learn.trajectory.nouns import Sample
 from warpsmith.policy.base import Sampling
-from warpsmith.policy.local.template import Template
+from warpsmith.policy.local.template import Template, vocabulary_of
 
 EPISODES = ThreadPoolExecutor(max_workers=256, thread_name_prefix="episode")
 
@@ -170,7 +168,6 @@ def _words(tokenizer: Any, path: str) -> tuple[Template, str, frozenset[int]]:
     from transformers import GenerationConfig
 
     template = Template(tokenizer, path)
-    words = hashlib.sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode()).hexdigest()[:16]
     ends = {tokenizer.eos_token_id}
     if template.end_of_turn is not None:
         ends.add(template.end_of_turn[0])
@@ -179,4 +176,4 @@ def _words(tokenizer: Any, path: str) -> tuple[Template, str, frozenset[int]]:
     except OSError:  # a model need not have one
         own = None
     ends |= set(own) if isinstance(own, list) else {own}
-    return template, words, frozenset(int(end) for end in ends if end is not None)
+    return template, vocabulary_of(tokenizer), frozenset(int(end) for end in ends if end is not None)
